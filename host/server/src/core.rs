@@ -3,7 +3,8 @@
 //! Each module has its own state, which contains the [`Core`] and the other modules that it may use. The
 //! state dereferences to the core, so that all modules access it in the same way.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Permissions, TryLockError};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -226,8 +227,11 @@ fn beside(store: &Path) -> PathBuf {
 }
 
 fn lock(path: &Path, used: impl FnOnce() -> String) -> anyhow::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path);
+    // Who may read it could lock it, and keep the server from starting.
+    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    file.set_permissions(Permissions::from_mode(0o600))
+        .with_context(|| format!("cannot make {} private", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => anyhow::bail!(used()),

@@ -9,8 +9,8 @@ use lakeport::config::{Config, Environment, Overrides};
 use lakeport::part::Start;
 use lakeport::scheduler::TOPIC;
 use lakeport_bindings::engine::model::{
-    Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest, Schedule,
-    Task, TaskRun, TaskRunRequest, WatchRequest, Workflow, WorkflowRef,
+    BodyPart, Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest,
+    Schedule, Task, TaskRun, TaskRunRequest, WatchRequest, Watched, Workflow, WorkflowRef,
 };
 use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
@@ -70,6 +70,10 @@ impl Server {
     }
 
     async fn put(&self, tasks: Vec<Task>, edges: &[(u64, u64)]) {
+        self.put_as("parallel", tasks, edges).await;
+    }
+
+    async fn put_as(&self, concurrency: &str, tasks: Vec<Task>, edges: &[(u64, u64)]) {
         let edges = edges.iter().map(|&(before, after)| Edge { before, after }).collect();
         let params =
             vec![Param { name: "who".to_owned(), kind: "text".to_owned(), value: "O'Neil".to_owned() }];
@@ -83,23 +87,22 @@ impl Server {
             edges,
             params,
             schedule: None,
+            concurrency: concurrency.to_owned(),
             extra: None,
         };
         self.app.modules.local_scheduler.put(workflow).await.unwrap();
     }
 
     async fn begin(&self, key: &str, strategy: &str) -> String {
-        let request = RunRequest {
-            workflow: reference(),
-            key: key.to_owned(),
-            cause: "manual".to_owned(),
-            // 2026-03-01 00:00:00
-            business_time: Some(1_772_323_200_000),
-            params: Vec::new(),
-            failure_strategy: strategy.to_owned(),
-            extra: None,
-        };
-        self.app.modules.local_scheduler.start(request).await.unwrap().trigger
+        let request = RunRequest { failure_strategy: strategy.to_owned(), ..request(key) };
+        self.app.modules.local_scheduler.start(request).await.unwrap().instance.unwrap()
+    }
+
+    /// With a value of the parameter `run`.
+    async fn begin_with(&self, key: &str, value: &str) -> String {
+        let params = vec![Param { name: "run".to_owned(), kind: "text".to_owned(), value: value.to_owned() }];
+        let request = RunRequest { params, ..request(key) };
+        self.app.modules.local_scheduler.start(request).await.unwrap().instance.unwrap()
     }
 
     async fn run(&self, key: &str, strategy: &str) -> Instance {
@@ -155,6 +158,21 @@ async fn wait(changed: &mut Subscription) {
     tokio::time::timeout(SOON, changed.next()).await.expect("it comes to something");
 }
 
+fn request(key: &str) -> RunRequest {
+    RunRequest {
+        workflow: reference(),
+        key: key.to_owned(),
+        cause: "manual".to_owned(),
+        // 2026-03-01 00:00:00
+        business_time: Some(1_772_323_200_000),
+        params: Vec::new(),
+        failure_strategy: "CONTINUE".to_owned(),
+        start_at: None,
+        reach: "all".to_owned(),
+        extra: None,
+    }
+}
+
 fn is_final(instance: &Instance) -> bool {
     matches!(instance.state.as_str(), "success" | "failed" | "stopped")
 }
@@ -172,7 +190,7 @@ fn task(id: u64, name: &str, body: &str) -> Task {
         id,
         name: name.to_owned(),
         kind: "SQL".to_owned(),
-        body: body.to_owned(),
+        body: vec![BodyPart::Text(body.to_owned())],
         datasource: Some(Datasource { id: 50, name: "shop".to_owned(), kind: "sqlite".to_owned() }),
         priority: "MEDIUM".to_owned(),
         timeout_s: 0,
@@ -334,7 +352,7 @@ async fn a_run_far_back_is_stopped() {
     server.app.modules.local_scheduler.cancel(instance_ref(&last)).await.unwrap();
     assert_eq!(server.until("last", is_final).await.state, "stopped");
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
-    assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "stopped")]);
+    assert_eq!(brief(&server.tries(&last).await), [], "it never began");
     server.stop().await;
 }
 
@@ -415,6 +433,7 @@ async fn what_no_task_may_do_fails_with_its_reason() {
         on(5, "unknown", "SELECT 1", 99),
         on(6, "parameter", "SELECT ${nothing}", 50),
         Task { kind: "SHELL".to_owned(), ..task(7, "shell", "ls") },
+        Task { kind: "PYTHON".to_owned(), ..task(9, "python", "ls") },
         Task { datasource: None, ..task(8, "none", "SELECT 1") },
     ];
     server.put(tasks, &[]).await;
@@ -430,7 +449,8 @@ async fn what_no_task_may_do_fails_with_its_reason() {
         ("gone", "`gone` cannot be opened: no file"),
         ("unknown", "99 is not there any more"),
         ("parameter", "${nothing} is not known"),
-        ("shell", "type SHELL do not run here"),
+        ("shell", "SHELL tasks are off here"),
+        ("python", "type PYTHON do not run here"),
         ("none", "names no data source"),
     ] {
         assert!(message(name).contains(part), "{name}: {}", message(name));
@@ -457,7 +477,7 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
     let mut changed = server.changes().subscribe(TOPIC);
     let runs = loop {
         let request = WatchRequest {
-            workflows: vec![reference()],
+            workflows: vec![Watched { id: 7, code: None, project: None }],
             open: Vec::new(),
             cursor: None,
             since: 0,
@@ -477,5 +497,115 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
     assert!(times.windows(2).all(|two| two[1].0 - two[0].0 == 1_000), "{times:?}");
     assert!(times.iter().all(|(due, begun)| (0..=200).contains(&(begun - due))), "{times:?}");
     assert!(runs.iter().all(|run| run.cause == "schedule" && run.state == "success"));
+    server.stop().await;
+}
+
+/// A task that runs until it is stopped, and notes nothing.
+fn endless(id: u64, name: &str) -> Task {
+    task(id, name, ENDLESS)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_of_a_workflow_runs_alone() {
+    let (folder, server) = started(8).await;
+    let tasks = ["a", "b", "c", "d"].iter().zip(1..).map(|(name, id)| task(id, name, &say(name)));
+    server.put(tasks.collect(), &[(1, 2), (2, 3), (1, 4)]).await;
+    let scheduler = &server.app.modules.local_scheduler;
+    let part = async |key: &str, start_at, reach: &str| {
+        let request = RunRequest { start_at, reach: reach.to_owned(), ..request(key) };
+        scheduler.start(request).await
+    };
+    part("from", Some(2), "from").await.unwrap();
+    let from = server.until("from", is_final).await;
+    assert_eq!(
+        (from.state.as_str(), done(folder.path()).await),
+        ("success", vec!["b".to_owned(), "c".to_owned()])
+    );
+    assert_eq!(brief(&server.tries(&from.id).await), [("b", 1, "success"), ("c", 1, "success")]);
+    part("only", Some(1), "only").await.unwrap();
+    let only = server.until("only", is_final).await;
+    assert_eq!(done(folder.path()).await, ["b", "c", "a"]);
+    // All of it again is that part again.
+    let again =
+        RetryRequest { instance: instance_ref(&only.id), scope: "all".to_owned(), key: "again".to_owned() };
+    scheduler.retry(again).await.unwrap();
+    server.until("again", is_final).await;
+    assert_eq!(done(folder.path()).await, ["b", "c", "a", "a"]);
+    assert_eq!(part("nowhere", Some(9), "from").await.unwrap_err().code, "conflict");
+    assert_eq!(part("unknown", Some(1), "sideways").await.unwrap_err().code, "invalid_input");
+    assert_eq!(part("missing", None, "only").await.unwrap_err().code, "invalid_input");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_run_begins_nothing_until_it_goes_on() {
+    let (folder, server) = started(8).await;
+    let scheduler = &server.app.modules.local_scheduler;
+    let slow = "INSERT INTO done WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000000) \
+        SELECT 'slow ' || max(i) FROM n";
+    server.put(vec![task(1, "slow", slow), task(2, "then", &say("then"))], &[(1, 2)]).await;
+    let id = server.begin("k", "CONTINUE").await;
+    server.until_begun(&id, 1).await;
+    scheduler.set_paused(instance_ref(&id), true).await.unwrap();
+    scheduler.set_paused(instance_ref(&id), true).await.unwrap();
+    let mut changed = server.changes().subscribe(TOPIC);
+    while done(folder.path()).await.is_empty() {
+        wait(&mut changed).await;
+    }
+    // What runs goes on; the other task would have begun at once.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let paused = server.instance("k").await;
+    assert_eq!((paused.state.as_str(), done(folder.path()).await.len()), ("paused", 1));
+    assert_eq!(brief(&server.tries(&id).await), [("slow", 1, "success"), ("then", 1, "paused")]);
+    scheduler.set_paused(instance_ref(&id), false).await.unwrap();
+    assert_eq!(server.until("k", is_final).await.state, "success");
+    assert_eq!(done(folder.path()).await, ["slow 3000000", "then"]);
+    let late = scheduler.set_paused(instance_ref(&id), true).await.unwrap_err();
+    assert_eq!((late.code.as_str(), late.message.contains("has ended")), ("conflict", true), "{late:?}");
+    // A paused run can be stopped.
+    server.put(vec![endless(1, "endless")], &[]).await;
+    let id = server.begin("stopped", "CONTINUE").await;
+    server.until_begun(&id, 1).await;
+    scheduler.set_paused(instance_ref(&id), true).await.unwrap();
+    scheduler.cancel(instance_ref(&id)).await.unwrap();
+    assert_eq!(server.until("stopped", is_final).await.state, "stopped");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_one_workflow_wait_or_are_discarded() {
+    let (folder, server) = started(8).await;
+    let scheduler = &server.app.modules.local_scheduler;
+    server.put_as("wait", vec![task(1, "one", &say("${run}"))], &[]).await;
+    let first = server.begin_with("first", "1").await;
+    scheduler.set_paused(instance_ref(&first), true).await.unwrap();
+    for run in ["2", "3", "4"] {
+        server.begin_with(run, run).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let states = async |keys: [&'static str; 3]| {
+        let mut states = Vec::new();
+        for key in keys {
+            states.push(server.instance(key).await.state);
+        }
+        states
+    };
+    let was = done(folder.path()).await;
+    if was.is_empty() {
+        assert_eq!(states(["2", "3", "4"]).await, ["queued"; 3]);
+    }
+    scheduler.set_paused(instance_ref(&first), false).await.ok();
+    server.until("4", is_final).await;
+    assert_eq!(done(folder.path()).await, ["1", "2", "3", "4"], "one after the other");
+    server.put_as("discard", vec![endless(1, "one")], &[]).await;
+    let id = server.begin("endless", "CONTINUE").await;
+    let refused = scheduler.start(request("second")).await.unwrap_err();
+    assert_eq!(refused.code, "conflict");
+    assert!(refused.message.contains(&format!("the run {id} of the workflow has not ended")), "{refused:?}");
+    scheduler.cancel(instance_ref(&id)).await.unwrap();
+    server.until("endless", is_final).await;
+    scheduler.start(request("second")).await.unwrap();
+    scheduler.cancel(instance_ref(&server.instance("second").await.id)).await.unwrap();
+    server.until("second", is_final).await;
     server.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Exports and imports all rows of the store: a consistent snapshot, read row by row, and a load that is kept
 //! completely or not at all. [`crate::backup`] has the file format.
 //!
-//! Leases are excluded: they name servers that will not exist after the import.
+//! Leases are excluded: they name servers that will not exist after the import. So is what is made from other rows.
 
 use anyhow::{Context, bail, ensure};
 use futures_util::TryStreamExt;
@@ -10,8 +10,8 @@ use lakeport_base::Error;
 use super::tables::{Column, Table, has_forward_references};
 use super::{Begun, Db, Either, Migration, Store, Tx, Value, migrate, postgres};
 
-/// Tables whose rows are meaningless elsewhere.
-const LEFT_OUT: &str = "leases";
+/// Tables whose rows are meaningless elsewhere, or are made again from other rows.
+const LEFT_OUT: [&str; 3] = ["leases", "execution_blocks", "execution_block_changes"];
 /// Rows of one insert statement of a load; fewer if they are large.
 const ROWS_PER_INSERT: usize = 200;
 const BYTES_PER_INSERT: usize = 4 * 1024 * 1024;
@@ -42,7 +42,7 @@ impl Snapshot {
         let mut reader = begin(db).await?;
         let rows = reader.fetch("SELECT max(version) FROM schema_migrations", &[]).await?;
         let mut tables = reader.tables().await?;
-        tables.retain(|table| table.name != LEFT_OUT);
+        tables.retain(|table| !LEFT_OUT.contains(&table.name.as_str()));
         Ok(Snapshot { reader, schema: rows[0].get(0)?, tables })
     }
 

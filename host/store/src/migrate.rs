@@ -47,6 +47,9 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(14, "0014_definitions"),
     migration!(15, "0015_backfills"),
     migration!(16, "0016_commit_marks"),
+    migration!(17, "0017_run_control"),
+    migration!(18, "0018_running"),
+    migration!(19, "0019_execution_statistics"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

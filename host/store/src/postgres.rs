@@ -41,6 +41,8 @@ pub async fn connect(url: &str) -> anyhow::Result<Store> {
             ("lock_timeout", BUSY_TIMEOUT.as_millis().to_string()),
             ("statement_timeout", STATEMENT_TIMEOUT_MS.to_string()),
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS.to_string()),
+            // To compile a statement takes longer than to run it.
+            ("jit", "off".to_owned()),
         ])
         .disable_statement_logging();
     let connections = Connections::new(options.clone(), CONNECTIONS);

@@ -121,9 +121,18 @@ async fn committed<A: Answer>(
         let message = "a route that changes nothing tried to commit a change";
         return Err(Error::internal(anyhow::anyhow!(message)));
     };
+    note(core, &mut tx, Actor::from(attempt), &change);
+    idempotency::keep(core, &mut tx, attempt, answer.reply(), waits).await?;
+    tx.commit().await?;
+    attempt.set_recorded();
+    Ok(answer)
+}
+
+/// Records a change in its transaction, of a request or of what goes on after one.
+pub fn note(core: &Core, tx: &mut Tx, by: Actor<'_>, change: &Change) {
     let digest = |definition: Option<&Vec<u8>>| definition.map(|bytes| core.keys.digest(bytes));
     let entry = Entry {
-        by: Actor::from(attempt),
+        by,
         resource: change.resource,
         resource_id: change.id.clone(),
         outcome: SUCCESS,
@@ -131,11 +140,7 @@ async fn committed<A: Answer>(
         before_digest: digest(change.before.as_ref()),
         after_digest: digest(change.after.as_ref()),
     };
-    store::add(&mut tx, &entry, core.clock.now_ms());
-    idempotency::keep(core, &mut tx, attempt, answer.reply(), waits).await?;
-    tx.commit().await?;
-    attempt.set_recorded();
-    Ok(answer)
+    store::add(tx, &entry, core.clock.now_ms());
 }
 
 /// The product's noun, as [`Change::of`] names it: `/api/v1/datasources/7` is about a `datasource`.

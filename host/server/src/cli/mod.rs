@@ -19,6 +19,7 @@ use lakeport_plugins::{ComponentProcesses, compile_for_parent, inspect_for_paren
 use lakeport_store::Address;
 
 use crate::config::{Config, Environment, Explained, Overrides, explain};
+use crate::scheduler::Supervisor;
 use crate::{doctor, serve};
 
 #[derive(Parser)]
@@ -63,11 +64,20 @@ enum Verb {
     /// Run statements for the server at standard input: the server's own child process.
     #[command(name = WORKER, hide = true)]
     Worker { memory_mib: u64 },
+    /// Run the script of this folder for the server: the server's own child process.
+    #[command(name = SUPERVISE, hide = true)]
+    Supervise {
+        #[arg(long)]
+        inner: bool,
+        uid: Option<u32>,
+        gid: Option<u32>,
+    },
 }
 
 const COMPILE: &str = "compile-component";
 const INSPECT: &str = "inspect-component";
 const WORKER: &str = "worker";
+const SUPERVISE: &str = crate::scheduler::SUPERVISE;
 
 /// This binary, also where its file has been replaced since the start.
 const THIS_BINARY: &str = "/proc/self/exe";
@@ -149,6 +159,10 @@ pub fn main() -> ExitCode {
         Verb::CompileComponent => return compile_for_parent().into(),
         Verb::InspectComponent => return inspect_for_parent().into(),
         Verb::Worker { memory_mib } => return run_worker(memory_mib).into(),
+        Verb::Supervise { inner, uid, gid } => {
+            let supervisor = if inner { Supervisor::Inner } else { Supervisor::Outer };
+            return crate::scheduler::supervise(supervisor, uid.zip(gid));
+        }
         _ => {}
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -177,7 +191,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Backup(options) => options.run(environment).await?,
         Verb::Restore(options) => options.run(environment).await?,
-        Verb::CompileComponent | Verb::InspectComponent | Verb::Worker { .. } => {
+        Verb::CompileComponent | Verb::InspectComponent | Verb::Worker { .. } | Verb::Supervise { .. } => {
             unreachable!("the server's children run without this")
         }
         Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::compose::describe())? + "\n"))?,

@@ -68,12 +68,18 @@ pub struct Config {
     /// `None`: statistics are not collected automatically.
     pub statistics_daily_at: Option<NaiveTime>,
     pub runner_tasks_at_once: usize,
+    /// Tasks may be shell scripts.
+    pub runner_shell: bool,
+    /// Their user, if the server is root.
+    pub runner_shell_user: String,
     /// Functions of data sources that queries may call besides the lists of `lakeport-sql`.
     pub sql_functions_allow: AddedFunctions,
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
     pub worker_memory_mib: u64,
     pub oidc: OidcSettings,
+    /// Where warnings of runs are posted; may hold a secret.
+    pub alerts_webhook: Option<Hidden>,
     pub model_provider: ModelProvider,
     pub agent: AgentSettings,
     pub retention: RetentionSettings,
@@ -91,6 +97,7 @@ pub struct Config {
 pub struct PluginSettings {
     pub call_timeout_ms: u64,
     pub tool_timeout_ms: u64,
+    pub engine_timeout_ms: u64,
     pub memory_max_mb: usize,
     pub cache_dir: PathBuf,
     /// Interfaces, without versions, that no plugin is granted.
@@ -270,11 +277,14 @@ impl Config {
             publication_four_eyes: true,
             statistics_daily_at: None,
             runner_tasks_at_once: 0,
+            runner_shell: false,
+            runner_shell_user: String::new(),
             sql_functions_allow: AddedFunctions::default(),
             egress_allow: Vec::new(),
             egress_ca_file: None,
             worker_memory_mib: 0,
             oidc: OidcSettings::default(),
+            alerts_webhook: None,
             model_provider: ModelProvider::default(),
             agent: AgentSettings::default(),
             retention: RetentionSettings::default(),

@@ -1,5 +1,7 @@
 //! The table of all settings. A new setting is one entry here and one member of [`Config`].
 
+use lakeport_egress::Rule;
+
 use super::{Config, ENV_PREFIX, Environment, LogFormat, parse};
 
 /// One setting: its name in the file, its default, its meaning, and how its text is parsed and shown.
@@ -205,6 +207,23 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.runner_tasks_at_once.to_string(),
     },
     Setting {
+        key: "runner_shell",
+        default: Default::Fixed("false"),
+        meaning: "whether the embedded scheduler runs SHELL tasks: programs of the server's machine",
+        set: |config, text| parse::switch(text).map(|is_on| config.runner_shell = is_on),
+        shown: |config| config.runner_shell.to_string(),
+    },
+    Setting {
+        key: "runner_shell_user",
+        default: Default::Fixed("nobody"),
+        meaning: "user of SHELL tasks where the server is root; otherwise they run as the server's own user",
+        set: |config, text| {
+            config.runner_shell_user = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.runner_shell_user.clone(),
+    },
+    Setting {
         key: "model.provider",
         default: Default::Fixed("offline"),
         meaning: "who plans the agent's steps: offline (rules, no network)",
@@ -287,6 +306,19 @@ pub const SETTINGS: &[Setting] = &[
                   fails with `statement_too_heavy`",
         set: |config, text| parse::number(text, 64, 65_536).map(|mib| config.worker_memory_mib = mib),
         shown: |config| config.worker_memory_mib.to_string(),
+    },
+    Setting {
+        key: "alerts.webhook",
+        default: Default::Fixed(""),
+        meaning: "URL that gets a POST with JSON for each scheduled run that its schedule's warningType names; tried five \
+                  times; not shown, it may hold a secret",
+        set: |config, text| {
+            let webhook = parse::optional(text);
+            webhook.as_deref().map_or(Ok(()), |url| Rule::of_url(url).map(drop))?;
+            config.alerts_webhook = webhook.map(super::Hidden);
+            Ok(())
+        },
+        shown: |config| config.alerts_webhook.as_ref().map_or_else(String::new, |_| "***".to_owned()),
     },
     Setting {
         key: "oidc.issuer",
@@ -414,6 +446,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "milliseconds that one call of an agent's tool may take, its queries included",
         set: |config, text| parse::number(text, 1, 600_000).map(|ms| config.plugins.tool_timeout_ms = ms),
         shown: |config| config.plugins.tool_timeout_ms.to_string(),
+    },
+    Setting {
+        key: "plugins.engine_timeout_ms",
+        default: Default::Fixed("60000"),
+        meaning: "milliseconds that one call of an engine may take at most, its requests included; most have less",
+        set: |config, text| parse::number(text, 1, 600_000).map(|ms| config.plugins.engine_timeout_ms = ms),
+        shown: |config| config.plugins.engine_timeout_ms.to_string(),
     },
     Setting {
         key: "plugins.memory_max_mb",

@@ -24,6 +24,8 @@ const OPTIONS_SHOWN_MAX: usize = 20;
 const PASSWORD_MAX_BYTES: usize = 1_024;
 /// The option that lists the databases to sync.
 const DATABASES: &str = "databases";
+/// The option by which tasks may add a table of ours to a SQLite file.
+const TASK_TABLE: &str = "taskTable";
 /// Its value for all databases.
 pub const ALL_DATABASES: &str = "*";
 /// The scheme of SQLite addresses.
@@ -140,7 +142,8 @@ impl Kind {
     /// are known.
     fn options_of<'k>(kind: &str, kinds: &'k [Kind]) -> Vec<&'k str> {
         let own = kinds.iter().filter(|known| known.name == kind).flat_map(|known| &known.options);
-        Kind::COMMON_OPTIONS.into_iter().chain(own.map(String::as_str)).collect()
+        let of_files = (kind == "sqlite").then_some(TASK_TABLE);
+        Kind::COMMON_OPTIONS.into_iter().chain(of_files).chain(own.map(String::as_str)).collect()
     }
 }
 
@@ -268,6 +271,9 @@ fn options(
         let message = format!("must be a list of names, or [\"{ALL_DATABASES}\"] for all");
         wrong.push(Detail::new(format!("options.{DATABASES}"), message));
     }
+    if options.get(TASK_TABLE).is_some_and(|wanted| !wanted.is_boolean()) {
+        wrong.push(Detail::new(format!("options.{TASK_TABLE}"), "must be true or false"));
+    }
     if wrong.is_empty() { Ok(text) } else { Err(wrong) }
 }
 
@@ -284,6 +290,12 @@ pub fn shown_options(source: &Datasource, kinds: &[Kind]) -> Map<String, Value> 
 fn names_in(value: &Value) -> Option<Vec<String>> {
     let names = value.as_array().filter(|names| !names.is_empty())?;
     names.iter().map(|name| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned)).collect()
+}
+
+/// Whether tasks may add a table of ours, which tells after a crash what has committed.
+pub fn may_add_task_table(options: &str) -> bool {
+    let options: Map<String, Value> = serde_json::from_str(options).unwrap_or_default();
+    options.get(TASK_TABLE) == Some(&Value::Bool(true))
 }
 
 /// The databases to sync that the options list; `None` if they list none.

@@ -34,6 +34,7 @@ use crate::secrets::{EncryptedColumn, LOWEST_ID};
 pub use address::ServerAddress;
 pub use api::DatasourcePath;
 pub use client::{DatasourceClient, Unanswered, limit};
+use definition::may_add_task_table;
 pub use definition::{ALL_DATABASES, databases_named};
 pub use rights::Rights;
 pub use servers::Servers;
@@ -201,6 +202,11 @@ impl Datasource {
     /// Whether it is the server's own store, which cannot be changed.
     pub fn is_own(&self) -> bool {
         self.name == OWN_NAME
+    }
+
+    /// Whether tasks may add a table of ours to it, which tells after a crash what has committed.
+    pub fn may_add_task_table(&self) -> bool {
+        may_add_task_table(&self.options)
     }
 
     /// The resource for `in_use` checks.

@@ -43,7 +43,9 @@ impl<'c> Rights<'c> {
         let Some(closed) = ids.into_iter().find(|id| !self.may_use(*id)).flatten() else { return Ok(()) };
         match self.names.get(&closed) {
             Some(name) => self.caller.check_datasource(name),
-            None if closed == 0 => self.caller.check_datasource("one that does not exist"),
+            None if closed == 0 => {
+                self.caller.check_datasource("any one, as a script may, or one that does not exist")
+            }
             None => self.caller.check_datasource(&format!("{closed}, which was deleted")),
         }
     }

@@ -69,6 +69,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
         secret_names: Vec::new(),
         created_at_ms: now_ms,
         updated_at_ms: now_ms,
+        missing_features: Vec::new(),
     };
     let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut engine, &secrets.collect()))?);
@@ -136,6 +137,7 @@ pub async fn test(call: Call<EnginePath>) -> Result<Data<EngineTest>, Error> {
     let (state, name) = (&call.state, &call.path.name);
     let engine = store::find(&state.db, name).await?.ok_or_else(|| unknown(name))?;
     let report = EngineClient::of(state, &engine, call.request_id.as_str()).test().await?;
+    store::set_missing_features(&state.db, &engine, &report.missing_features).await?;
     Ok(Data::new(&EngineTest::from(report)))
 }
 

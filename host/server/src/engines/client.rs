@@ -3,26 +3,40 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
-use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
+use lakeport_bindings::engine::deploys::{DeployRequest, TestReport};
 use lakeport_bindings::engine::model::{
-    Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
-    TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
+    Deployment, Instance, InstanceRef, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest,
+    Schedule, Started, Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
 use lakeport_bindings::host::types::Problem;
 use lakeport_plugins::engine::Engine;
-use lakeport_plugins::{
-    CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Memo, Registry,
-};
+use lakeport_plugins::{CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Registry};
 use parking_lot::Mutex;
 
+use super::memos::OfConfiguration;
 use super::store::EngineRecord;
 use crate::engines::Engines;
 use crate::plugins::engine_failed;
 
+/// How long the calls of the functions may take, in seconds, and at most as long as the setting
+/// `plugins.engine_timeout_ms`. Those of a request have less than its deadline.
+const TEST_S: u64 = 20;
+const CHECK_S: u64 = 5;
+const DEPLOY_S: u64 = 60;
+const STATUS_S: u64 = 20;
+const REMOVE_S: u64 = 30;
+const SCHEDULE_S: u64 = 20;
+const START_S: u64 = 18;
+const FIND_S: u64 = 15;
+const CANCEL_S: u64 = 10;
+const WATCH_S: u64 = 30;
+const LOG_S: u64 = 15;
+const DEFINITIONS_S: u64 = 25;
 /// The longest name of a call, by the plugin host.
 const CALL_MAX_BYTES: usize = 64;
 
@@ -32,7 +46,13 @@ pub struct EngineClient {
     plugin: String,
     /// The plugin for each workflow, and for the engine itself: each stays with one generation.
     engines: Mutex<HashMap<Option<u64>, Engine>>,
-    instance: Arc<InstanceConfig>,
+    /// The name of its configuration.
+    name: String,
+    settings: serde_json::Value,
+    time_zone: chrono_tz::Tz,
+    /// Of its plugin; found by its last test.
+    missing_features: Vec<String>,
+    memos: Arc<OfConfiguration>,
     scheduler: Arc<dyn EmbeddedScheduler>,
     /// Identifies its calls in logs.
     call: Arc<str>,
@@ -41,18 +61,15 @@ pub struct EngineClient {
 impl EngineClient {
     /// Makes no call yet. `call_id` identifies the calls in logs; it is printable ASCII.
     pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> EngineClient {
-        let instance = InstanceConfig {
-            name: record.name.clone(),
-            settings: serde_json::from_str(&record.config).unwrap_or_default(),
-            auth_recipe: None,
-            time_zone: state.config.time_zone,
-            memo: Memo::default(),
-        };
         EngineClient {
             registry: Arc::clone(state.plugins.registry()),
             plugin: record.plugin.clone(),
             engines: Mutex::default(),
-            instance: Arc::new(instance),
+            name: record.name.clone(),
+            settings: serde_json::from_str(&record.config).unwrap_or_default(),
+            time_zone: state.config.time_zone,
+            missing_features: record.missing_features.clone(),
+            memos: state.memos.of(record),
             scheduler: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
         }
@@ -63,38 +80,51 @@ impl EngineClient {
         self.engine(workflow_id).info().map_err(engine_failed)
     }
 
+    /// Whether it has this feature of the contract for a workflow: its plugin has it, and it does not do without it.
+    pub fn has_feature(&self, workflow_id: u64, feature: &str) -> Result<bool, Error> {
+        let info = self.engine(Some(workflow_id)).info().map_err(engine_failed)?;
+        let is_there = info.features.iter().any(|known| known == feature);
+        Ok(is_there && !self.missing_features.iter().any(|missing| missing == feature))
+    }
+
     /// Whether it has a timer for this workflow.
     pub fn has_schedules(&self, workflow_id: u64) -> Result<bool, Error> {
         self.engine(Some(workflow_id)).has_schedules().map_err(engine_failed)
     }
 
     pub async fn test(&self) -> Result<TestReport, Error> {
-        self.engine(None).test(self.context()).await.map_err(engine_failed)
+        let engine = self.engine(None);
+        engine.test(self.context(&engine, TEST_S)).await.map_err(engine_failed)
     }
 
     pub async fn check(&self, workflow: &Workflow) -> Result<Vec<Problem>, Error> {
-        self.engine(Some(workflow.id)).check(self.context(), workflow).await.map_err(engine_failed)
+        let engine = self.engine(Some(workflow.id));
+        engine.check(self.context(&engine, CHECK_S), workflow).await.map_err(engine_failed)
     }
 
     pub async fn deploy(&self, request: &DeployRequest) -> Result<Deployment, Error> {
-        self.engine(Some(request.workflow.id)).deploy(self.context(), request).await.map_err(engine_failed)
+        let engine = self.engine(Some(request.workflow.id));
+        engine.deploy(self.context(&engine, DEPLOY_S), request).await.map_err(engine_failed)
     }
 
-    pub async fn status(&self, current: &WorkflowRef, revision: &str) -> Result<Deployment, Error> {
-        self.engine(Some(current.id)).status(self.context(), current, revision).await.map_err(engine_failed)
+    /// The progress of a change: of a deployment, by its revision, or of another.
+    pub async fn status(&self, current: &WorkflowRef, revision: Option<&str>) -> Result<Deployment, Error> {
+        let engine = self.engine(Some(current.id));
+        engine.status(self.context(&engine, STATUS_S), current, revision).await.map_err(engine_failed)
     }
 
-    pub async fn remove(&self, current: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine(Some(current.id)).remove(self.context(), current).await.map_err(engine_failed)
+    pub async fn remove(&self, current: &WorkflowRef) -> Result<Deployment, Failure> {
+        let engine = self.engine(Some(current.id));
+        engine.remove(self.context(&engine, REMOVE_S), current).await.map_err(Failure::of)
     }
 
     /// Starts a run. If the outcome is unknown, looks for the run before it fails.
-    pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Unstarted> {
+    pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Failure> {
         let engine = self.engine(Some(request.workflow.id));
-        let error = match engine.start(self.context(), request).await {
+        let error = match engine.start(self.context(&engine, START_S), request).await {
             Ok(started) => return Ok(started),
             Err(error) if may_have_applied(&error) => error,
-            Err(error) => return Err(Unstarted::Refused(engine_failed(error))),
+            Err(error) => return Err(Failure::Refused(engine_failed(error))),
         };
         let query = RunQuery {
             workflow: request.workflow.clone(),
@@ -104,26 +134,27 @@ impl EngineClient {
         };
         match self.find(&[query]).await.map(|mut found| found.pop().flatten()) {
             Ok(Some(instance)) => {
-                let trigger = instance.trigger.unwrap_or_else(|| instance.id.clone());
-                Ok(Started { instance: Some(instance.id), trigger, found: true })
+                Ok(Started { instance: Some(instance.id), trigger: instance.trigger, found: true })
             }
-            Ok(None) | Err(_) => Err(Unstarted::Open(engine_failed(error))),
+            Ok(None) | Err(_) => Err(Failure::Open(engine_failed(error))),
         }
     }
 
     /// Runs by key or trigger code, in the requested order.
     pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
-        self.engine(None).find(self.context(), queries).await.map_err(engine_failed)
+        let engine = self.engine(None);
+        engine.find(self.context(&engine, FIND_S), queries).await.map_err(engine_failed)
     }
 
     pub async fn cancel(&self, workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
-        self.engine(Some(workflow.id)).cancel(self.context(), workflow, target).await.map_err(engine_failed)
+        let engine = self.engine(Some(workflow.id));
+        engine.cancel(self.context(&engine, CANCEL_S), workflow, target).await.map_err(engine_failed)
     }
 
     /// Repeats a finished run; `None` if the engine no longer knows it.
     pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
         let engine = self.engine(Some(request.instance.workflow.id));
-        match engine.retry(self.context(), request).await {
+        match engine.retry(self.context(&engine, START_S), request).await {
             Ok(started) => Ok(Some(started)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(error) => Err(engine_failed(error)),
@@ -135,19 +166,25 @@ impl EngineClient {
         &self,
         workflow: &WorkflowRef,
         schedule: Option<&Schedule>,
-    ) -> Result<Receipt, Error> {
-        self.engine(Some(workflow.id))
-            .set_schedule(self.context(), workflow, schedule)
-            .await
-            .map_err(engine_failed)
+    ) -> Result<Deployment, Failure> {
+        let engine = self.engine(Some(workflow.id));
+        engine.set_schedule(self.context(&engine, SCHEDULE_S), workflow, schedule).await.map_err(Failure::of)
     }
 
-    pub async fn online(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine(Some(workflow.id)).online(self.context(), workflow).await.map_err(engine_failed)
+    pub async fn online(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
+        let engine = self.engine(Some(workflow.id));
+        engine.online(self.context(&engine, SCHEDULE_S), workflow).await.map_err(Failure::of)
     }
 
-    pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine(Some(workflow.id)).offline(self.context(), workflow).await.map_err(engine_failed)
+    pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
+        let engine = self.engine(Some(workflow.id));
+        engine.offline(self.context(&engine, SCHEDULE_S), workflow).await.map_err(Failure::of)
+    }
+
+    /// Pauses a run, or lets it go on.
+    pub async fn set_paused(&self, instance: &InstanceRef, paused: bool) -> Result<Receipt, Error> {
+        let engine = self.engine(Some(instance.workflow.id));
+        engine.set_paused(self.context(&engine, CANCEL_S), instance, paused).await.map_err(engine_failed)
     }
 
     /// Whether definitions can be read from it.
@@ -156,12 +193,14 @@ impl EngineClient {
     }
 
     pub async fn definitions(&self, query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
-        self.engine(None).definitions(self.context(), query).await.map_err(engine_failed)
+        let engine = self.engine(None);
+        engine.definitions(self.context(&engine, DEFINITIONS_S), query).await.map_err(engine_failed)
     }
 
     /// One definition; `None` if the engine does not have it.
     pub async fn definition(&self, source: &Source) -> Result<Option<Definition>, Error> {
-        match self.engine(None).definition(self.context(), source).await {
+        let engine = self.engine(None);
+        match engine.definition(self.context(&engine, DEFINITIONS_S), source).await {
             Ok(definition) => Ok(Some(definition)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(error) => Err(engine_failed(error)),
@@ -169,17 +208,19 @@ impl EngineClient {
     }
 
     pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
-        self.engine(None).instances(self.context(), request).await.map_err(engine_failed)
+        let engine = self.engine(None);
+        engine.instances(self.context(&engine, WATCH_S), request).await.map_err(engine_failed)
     }
 
     pub async fn task_runs(&self, request: &TaskRunRequest) -> Result<TaskRunPage, Error> {
-        self.engine(None).task_runs(self.context(), request).await.map_err(engine_failed)
+        let engine = self.engine(None);
+        engine.task_runs(self.context(&engine, WATCH_S), request).await.map_err(engine_failed)
     }
 
     /// A part of a log; `None` if the log no longer exists. 400 if the cursor is not one of the engine's.
     pub async fn log(&self, request: &LogRequest) -> Result<Option<LogPage>, Error> {
         let engine = self.engine(Some(request.instance.workflow.id));
-        match engine.log(self.context(), request).await {
+        match engine.log(self.context(&engine, LOG_S), request).await {
             Ok(page) => Ok(Some(page)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(CallError::Answered(error)) if error.code == "invalid_input" => {
@@ -199,28 +240,53 @@ impl EngineClient {
     fn engine(&self, workflow_id: Option<u64>) -> Engine {
         let key = || match workflow_id {
             Some(id) => format!("workflow/{id}"),
-            None => format!("engine/{}", self.instance.name),
+            None => format!("engine/{}", self.name),
         };
         let mut engines = self.engines.lock();
         engines.entry(workflow_id).or_insert_with(|| self.registry.engine(&self.plugin, &key())).clone()
     }
 
-    fn context(&self) -> CallContext {
+    /// For a call of this function that may take so many seconds.
+    fn context(&self, engine: &Engine, limit_s: u64) -> CallContext {
+        let instance = InstanceConfig {
+            name: self.name.clone(),
+            settings: self.settings.clone(),
+            auth_recipe: None,
+            time_zone: self.time_zone,
+            memo: engine.digest().map(|digest| self.memos.of_generation(digest)).unwrap_or_default(),
+        };
         CallContext {
-            instance: Some(Arc::clone(&self.instance)),
+            timeout: Some(Duration::from_secs(limit_s)),
+            instance: Some(Arc::new(instance)),
             scheduler: Some(Arc::clone(&self.scheduler)),
             ..CallContext::new(Arc::clone(&self.call))
         }
     }
 }
 
-/// Why a run was not started.
+/// Why a change was not made.
 #[derive(Debug)]
-pub enum Unstarted {
-    /// It was certainly not started.
+pub enum Failure {
+    /// It was certainly not made.
     Refused(Error),
-    /// It may have been started; look for it later.
+    /// It may have been made.
     Open(Error),
+}
+
+impl Failure {
+    fn of(error: CallError) -> Failure {
+        if may_have_applied(&error) {
+            Failure::Open(engine_failed(error))
+        } else {
+            Failure::Refused(engine_failed(error))
+        }
+    }
+
+    pub fn into_error(self) -> Error {
+        match self {
+            Failure::Refused(error) | Failure::Open(error) => error,
+        }
+    }
 }
 
 /// Whether the failed call may have changed something.

@@ -7,6 +7,7 @@ mod api;
 mod client;
 mod definition;
 pub mod forms;
+mod memos;
 pub mod store;
 mod view;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use ::http::Method;
 use lakeport_base::Error;
+use lakeport_base::error::Refusal;
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
 use lakeport_plugins::EmbeddedScheduler;
@@ -24,7 +26,8 @@ use crate::part::Part;
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::plugins::Plugins;
 use crate::secrets::{EncryptedColumn, KeyColumn};
-pub use client::{EngineClient, Unstarted};
+pub use client::{EngineClient, Failure};
+use memos::Memos;
 pub use store::{EngineRecord, find, is_there};
 
 /// The change log's topic of engines; the key is the name.
@@ -42,8 +45,10 @@ const MOMENTARY: [&str; 6] = [
     "rate_limited",
 ];
 
+/// Also those for which the engine itself names a pause.
 pub fn is_momentary(error: &Error) -> bool {
-    MOMENTARY.contains(&error.code())
+    let has_pause = |refusal: &Refusal| refusal.code == "engine_failed" && refusal.retry_after_s.is_some();
+    matches!(error, Error::Refused(refusal) if has_pause(refusal)) || MOMENTARY.contains(&error.code())
 }
 
 /// Engines, and the embedded scheduler.
@@ -51,6 +56,7 @@ pub struct Engines {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
     scheduler: Arc<dyn EmbeddedScheduler>,
+    memos: Memos,
 }
 
 stands_on_core!(Engines);
@@ -63,7 +69,15 @@ impl Engines {
         scheduler: Arc<dyn EmbeddedScheduler>,
     ) -> Result<Engines, Error> {
         store::ensure(&core.db, LOCAL, LOCAL, core.clock.now_ms()).await?;
-        Ok(Engines { core: Arc::clone(core), plugins: Arc::clone(plugins), scheduler })
+        let memos = Memos::default();
+        Ok(Engines { core: Arc::clone(core), plugins: Arc::clone(plugins), scheduler, memos })
+    }
+}
+
+impl Engines {
+    /// Drops what is cached of engines that are not configured any more.
+    pub fn forget_others(&self, names: &[String]) {
+        self.memos.keep_only(names);
     }
 }
 

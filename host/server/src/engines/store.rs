@@ -6,7 +6,7 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 /// Columns of an engine, in the order of [`engine`].
 macro_rules! columns {
     () => {
-        "name, plugin, config, secrets, secret_names, created_at, updated_at"
+        "name, plugin, config, secrets, secret_names, created_at, updated_at, missing_features"
     };
 }
 
@@ -38,6 +38,8 @@ pub struct EngineRecord {
     pub secret_names: Vec<String>,
     pub created_at_ms: i64,
     pub updated_at_ms: i64,
+    /// Features of its plugin that it does without, as its last test found.
+    pub missing_features: Vec<String>,
 }
 
 /// Reads the columns of `columns!`.
@@ -50,6 +52,10 @@ pub fn engine(row: &Row) -> Result<EngineRecord, Error> {
         secret_names: serde_json::from_str(&row.get::<String>(4)?).map_err(Error::internal)?,
         created_at_ms: row.get(5)?,
         updated_at_ms: row.get(6)?,
+        missing_features: match row.get::<Option<String>>(7)? {
+            Some(text) => serde_json::from_str(&text).map_err(Error::internal)?,
+            None => Vec::new(),
+        },
     })
 }
 
@@ -103,10 +109,18 @@ pub async fn insert(tx: &mut Tx, new: &EngineRecord) -> Result<(), Error> {
     tx.execute(INSERT, &values).await.map(drop).map_err(|error| error.unique_as("name_taken", taken))
 }
 
-/// Writes all columns that a change can affect.
+/// Notes what a test of this configuration has found.
+pub async fn set_missing_features(db: &Db, tested: &EngineRecord, missing: &[String]) -> Result<(), Error> {
+    const SET: &str = "UPDATE engines SET missing_features = $3 WHERE name = $1 AND updated_at = $2";
+    let missing = serde_json::to_string(missing).map_err(Error::internal)?;
+    let values = [tested.name.as_str().into(), tested.updated_at_ms.into(), missing.into()];
+    db.execute(SET, &values).await.map(drop)
+}
+
+/// Writes all columns that a change can affect; another configuration has not been tested.
 pub async fn update(tx: &mut Tx, changed: &EngineRecord) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE engines SET plugin = $2, config = $3, secrets = $4, secret_names = $5, \
-        updated_at = $6 WHERE name = $1";
+        updated_at = $6, missing_features = NULL WHERE name = $1";
     tx.execute(UPDATE, &values(changed)?).await.map(drop)
 }
 

@@ -11,6 +11,7 @@ fn engine(name: &str) -> EngineRecord {
         secret_names: vec!["token".to_owned()],
         created_at_ms: 5,
         updated_at_ms: 6,
+        missing_features: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Records of runs of workflows and of their executions, stored and shown. The module `executions`, above
 //! workflows, starts, watches and ends them; workflows show these records.
 
+pub mod blocks;
 mod run;
 pub mod store;
 mod view;
@@ -10,7 +11,7 @@ use lakeport_base::Error;
 use crate::core::Core;
 pub use run::Run;
 pub use store::{Execution, Record, Status, Try};
-pub use view::{ExecutionDetail, ExecutionView, LogView};
+pub use view::{ExecutionDetail, ExecutionView, LogView, duration_s};
 
 /// A workflow's newest execution.
 pub async fn latest_of_workflow(core: &Core, id: i64) -> Result<Option<ExecutionView>, Error> {

@@ -23,5 +23,7 @@ pub struct Run {
     /// `None`: it is still watched.
     pub ended_at_ms: Option<i64>,
     pub message: Option<String>,
+    /// The version of the workflow that was deployed when it began; `None`: unknown.
+    pub workflow_version: Option<i64>,
     pub version: i64,
 }

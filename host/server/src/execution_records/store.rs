@@ -6,6 +6,7 @@ use lakeport_store::{ByName, Db, Either, Row, Select, Tx, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use super::blocks::{self, Blocks};
 
 /// Columns of an execution, in the order of [`execution`].
 macro_rules! columns {
@@ -61,7 +62,8 @@ pub struct Try {
 }
 
 /// The status in the contract's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
+// The order is stored, in packed blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ExecutionStatus")]
 pub enum Status {
@@ -74,7 +76,8 @@ pub enum Status {
 }
 
 impl Status {
-    const ALL: [Status; 6] =
+    /// In the order of their declaration.
+    pub const ALL: [Status; 6] =
         [Status::Pending, Status::Running, Status::Success, Status::Failed, Status::Killed, Status::Paused];
 
     pub fn as_str(self) -> &'static str {
@@ -147,33 +150,70 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Execution>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(execution).transpose()
 }
 
+/// Executions before a page that the store may step over: blocks find a page after more of them.
+const SKIPPED_MAX: i64 = 1_000;
+/// Executions of a task that the store may count: blocks count more of them.
+const COUNTED_MAX: i64 = 10_000;
+
 /// A page, newest first, and the total.
-pub async fn page(db: &Db, task_id: Option<i64>, paging: &Paging) -> Result<(i64, Vec<Execution>), Error> {
-    const COUNT: &str = "SELECT count(*) FROM executions";
-    const PAGE: &str = concat!(
-        "SELECT ",
-        columns!(),
-        ", (SELECT count(*) FROM executions) AS total FROM executions ORDER BY id DESC LIMIT $1 OFFSET $2"
-    );
-    const COUNT_OF_TASK: &str = "SELECT count(*) FROM executions WHERE task_id = $1";
+pub async fn page(
+    db: &Db,
+    blocks: &Blocks,
+    task_id: Option<i64>,
+    paging: &Paging,
+) -> Result<(i64, Vec<Execution>), Error> {
+    if paging.offset() <= SKIPPED_MAX {
+        let (total, found) = near_page(db, task_id, paging).await?;
+        if task_id.is_none() || total <= COUNTED_MAX {
+            return Ok((total, found));
+        }
+    }
+    far_page(db, blocks, task_id, paging).await
+}
+
+/// One of the first pages, and the total, of a task at most `COUNTED_MAX + 1`.
+async fn near_page(db: &Db, task_id: Option<i64>, paging: &Paging) -> Result<(i64, Vec<Execution>), Error> {
+    const PAGE: &str = concat!("SELECT ", columns!(), " FROM executions ORDER BY id DESC LIMIT $1 OFFSET $2");
+    const COUNT_OF_TASK: &str =
+        "SELECT count(*) FROM (SELECT 1 FROM executions WHERE task_id = $1 LIMIT $2) AS counted";
     const PAGE_OF_TASK: &str = concat!(
         "SELECT ",
         columns!(),
-        ", (SELECT count(*) FROM executions WHERE task_id = $3) AS total \
-         FROM executions WHERE task_id = $3 ORDER BY id DESC LIMIT $1 OFFSET $2"
+        " FROM executions WHERE task_id = $3 ORDER BY id DESC LIMIT $1 OFFSET $2"
     );
-    let (size, offset) = (paging.page_size.into(), paging.offset().into());
-    let rows = match task_id {
-        None => db.read(PAGE, &[size, offset]).await?,
-        Some(id) => db.read(PAGE_OF_TASK, &[size, offset, id.into()]).await?,
+    let (size, offset): (Value, Value) = (paging.page_size.into(), paging.offset().into());
+    let (count, page) = match task_id {
+        None => (blocks::count(), Select::new(PAGE, [size, offset], execution)),
+        Some(id) => (
+            Select::new(COUNT_OF_TASK, [id.into(), (COUNTED_MAX + 1).into()], |row| row.get::<i64>(0)),
+            Select::new(PAGE_OF_TASK, [size, offset, id.into()], execution),
+        ),
     };
-    let total = match (rows.first(), task_id) {
-        (Some(row), _) => row.by_name().get("total")?,
-        // After the last page there is no row with the total.
-        (None, None) => db.read(COUNT, &[]).await?[0].get(0)?,
-        (None, Some(id)) => db.read(COUNT_OF_TASK, &[id.into()]).await?[0].get(0)?,
-    };
-    Ok((total, rows.iter().map(execution).collect::<Result<_, _>>()?))
+    let (count, found) = db.read_all((count, page)).await?;
+    Ok((count.first().copied().unwrap_or_default(), found))
+}
+
+/// Any page.
+async fn far_page(
+    db: &Db,
+    blocks: &Blocks,
+    task_id: Option<i64>,
+    paging: &Paging,
+) -> Result<(i64, Vec<Execution>), Error> {
+    const PAGE: &str =
+        concat!("SELECT ", columns!(), " FROM executions WHERE id < $3 ORDER BY id DESC LIMIT $1 OFFSET $2");
+    const PAGE_OF_TASK: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM executions WHERE id < $3 AND task_id = $4 ORDER BY id DESC LIMIT $1 OFFSET $2"
+    );
+    let moment = db.snapshot().await?;
+    let (total, place) = blocks.view(&moment).await?.place(task_id, paging.offset())?;
+    let Some(place) = place else { return Ok((total, Vec::new())) };
+    let mut values: Vec<Value> = vec![paging.page_size.into(), place.skipped.into(), place.before_id.into()];
+    values.extend(task_id.map(Value::from));
+    let sql = if task_id.is_some() { PAGE_OF_TASK } else { PAGE };
+    Ok((total, Select::new(sql, values, execution).all(&moment).await?))
 }
 
 /// Those with this status, newest first.

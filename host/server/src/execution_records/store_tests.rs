@@ -1,6 +1,7 @@
 use lakeport_store::testing::on_each_store;
 
 use super::*;
+use crate::execution_records::blocks::Entry;
 use crate::executions::runs;
 use crate::executions::statistics::{self, Asked};
 
@@ -20,6 +21,7 @@ async fn run(db: &Db, workflow_id: i64, instance_id: &str, cause: &str) -> Run {
         started_at_ms: None,
         ended_at_ms: None,
         message: None,
+        workflow_version: None,
         version: 0,
     };
     let mut tx = db.begin().await.unwrap();
@@ -84,17 +86,55 @@ async fn lists_are_newest_first_and_pages_are_cut() {
             ids.push(written(&db, run, &record(task, Status::Failed, Some(1), 1), 5).await);
         }
         let shown = |found: Vec<Execution>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
-        let paging = Paging { page_num: 1, page_size: 2 };
-        let (total, found) = page(&db, None, &paging).await.unwrap();
+        let (blocks, paging) = (Blocks::default(), Paging { page_num: 1, page_size: 2 });
+        let (total, found) = page(&db, &blocks, None, &paging).await.unwrap();
         assert_eq!((total, shown(found)), (3, vec![ids[2], ids[1]]));
-        let (total, found) = page(&db, Some(1), &Paging { page_num: 2, page_size: 1 }).await.unwrap();
+        let (total, found) =
+            page(&db, &blocks, Some(1), &Paging { page_num: 2, page_size: 1 }).await.unwrap();
         assert_eq!((total, shown(found)), (2, vec![ids[0]]));
-        assert_eq!(page(&db, Some(99), &paging).await.unwrap().0, 0);
+        assert_eq!(page(&db, &blocks, Some(99), &paging).await.unwrap().0, 0);
         assert_eq!(shown(with_status(&db, Status::Failed, 1).await.unwrap()), [ids[2]]);
         assert_eq!(shown(with_status(&db, Status::Running, 9).await.unwrap()), [0; 0]);
         assert_eq!(shown(of_workflow(7, 9).all(&db).await.unwrap()), [ids[1], ids[0]]);
         assert_eq!(latest_of_task(&db, 1).await.unwrap().unwrap().id, ids[2]);
         assert_eq!(latest_of_task(&db, 99).await.unwrap(), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn any_page_is_found_by_blocks() {
+    use crate::execution_records::blocks::testing::{Numbers, insert, insert_run, pack_blocks, scan};
+    on_each_store(async |db| {
+        let (mut numbers, blocks) = (Numbers(7), Blocks::default());
+        insert_run(&db, 1, 1).await;
+        for n in 0..60_i64 {
+            let id = n * 200 + numbers.below(200) as i64 + 1;
+            let task_id = numbers.of(&[None, Some(1), Some(2)]);
+            let entry = Entry { task_id, at_ms: n, status: Status::Success, duration_ms: Some(1) };
+            insert(&db, 1, id, entry).await;
+            if n % 20 == 0 {
+                pack_blocks(&db, &blocks::changed(&db).await.unwrap()).await;
+            }
+        }
+        let scanned = scan(&db).await;
+        for task_id in [None, Some(1), Some(3)] {
+            let ids: Vec<i64> = scanned
+                .iter()
+                .filter(|(_, entry)| task_id.is_none() || entry.task_id == task_id)
+                .map(|(id, _)| *id)
+                .collect();
+            for page_num in 1..=10 {
+                let paging = Paging { page_num, page_size: 7 };
+                let on_page: Vec<i64> = ids.iter().copied().skip(paging.offset() as usize).take(7).collect();
+                let shown = |found: (i64, Vec<Execution>)| {
+                    (found.0, found.1.into_iter().map(|one| one.id).collect::<Vec<_>>())
+                };
+                let expected = (ids.len() as i64, on_page);
+                assert_eq!(shown(near_page(&db, task_id, &paging).await.unwrap()), expected);
+                assert_eq!(shown(far_page(&db, &blocks, task_id, &paging).await.unwrap()), expected);
+            }
+        }
     })
     .await;
 }
@@ -129,7 +169,8 @@ async fn figures_are_of_the_task_and_time_that_are_asked_for() {
             written(&db, &run, &record(task, status, start, took), 7_000).await;
         }
         let of = async |asked| {
-            let figures = statistics::of(&db, asked, 172_800_000, chrono_tz::UTC).await.unwrap();
+            let figures =
+                statistics::of(&db, &Blocks::default(), asked, 172_800_000, chrono_tz::UTC).await.unwrap();
             serde_json::to_value(figures).unwrap()
         };
         let all = of(Asked { task_id: None, start_ms: None, end_ms: None }).await;

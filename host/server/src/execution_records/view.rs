@@ -67,7 +67,7 @@ impl ExecutionView {
             attempt,
             start_time: start_ms.map(shown),
             end_time: end_ms.map(shown),
-            duration_seconds: store::duration_ms(start_ms, end_ms).map(seconds),
+            duration_seconds: duration_s(start_ms, end_ms),
             error_message: row.get("error_message")?,
             withheld: false,
             rows_affected: row.get("rows_affected")?,
@@ -110,6 +110,11 @@ impl ExecutionView {
 
 fn seconds(ms: i64) -> f64 {
     ms as f64 / SECOND_MS as f64
+}
+
+/// How long something took, in seconds.
+pub fn duration_s(start_ms: Option<i64>, end_ms: Option<i64>) -> Option<f64> {
+    store::duration_ms(start_ms, end_ms).map(seconds)
 }
 
 /// An execution with a part of its log.

@@ -45,7 +45,7 @@ async fn view(state: &Executions, caller: &Caller, execution: &Execution) -> Res
 pub async fn history(call: Call<Nothing, HistoryQuery>) -> Result<Data<Page<ExecutionView>>, Error> {
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
-    let (total, executions) = store::page(&state.db, query.task_id, &paging).await?;
+    let (total, executions) = store::page(&state.db, &state.blocks, query.task_id, &paging).await?;
     Ok(Data::new(&paging.page(total, views(state, &call.caller, &executions).await?)))
 }
 
@@ -77,7 +77,8 @@ pub async fn statistics(call: Call<Nothing, StatisticsQuery>) -> Result<Data<Sta
         return Err(Error::invalid(wrong));
     }
     let asked = Asked { task_id: query.task_id, start_ms, end_ms };
-    Ok(Data::new(&statistics::of(&state.db, asked, state.clock.now_ms(), zone).await?))
+    let now_ms = state.clock.now_ms();
+    Ok(Data::new(&statistics::of(&state.db, &state.blocks, asked, now_ms, zone).await?))
 }
 
 /// `GET /api/v1/executions/{id}`

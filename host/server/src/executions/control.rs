@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::runs::{self, MANUAL, Run, START_MAX, Start};
 use super::{TOPIC, backfills, watch};
 use crate::engines::EngineClient;
-use crate::execution_records::store::{self, Execution, Status};
+use crate::execution_records::store::{self, Execution, Record, Status};
 use crate::executions::Executions;
 use crate::workflows;
 use crate::workflows::forms::FailureStrategy;
@@ -21,7 +21,7 @@ const END_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long an answer waits for a stop.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
-/// Cancels the execution's run.
+/// Cancels the execution's run. A task that has not begun leaves no record; the answer is its last one.
 pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if execution.record.status.has_ended() {
         let message = format!(
@@ -33,9 +33,13 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
     let until = Instant::now() + STOP_WAIT;
     let (run, this, client) = run_of(state, &execution, call_id).await?;
     client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
-    let is_stopped = |now: &Execution| now.record.status.has_ended();
+    let is_stopped = |now: Option<&Execution>| now.is_none_or(|now| now.record.status.has_ended());
     let stopped = seen(state, &run, &execution.record.task_key, until, call_id, is_stopped).await?;
-    Ok(stopped.unwrap_or(execution))
+    Ok(stopped.unwrap_or_else(|| {
+        let end_time_ms = Some(state.clock.now_ms());
+        let record = Record { status: Status::Killed, end_time_ms, ..execution.record };
+        Execution { record, ..execution }
+    }))
 }
 
 /// Repeats the failed tasks of the execution's run; if the engine cannot, or no longer knows the run, starts
@@ -53,8 +57,10 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     let run = ended(state, run, call_id).await?;
     let key = uuid::Uuid::now_v7().to_string();
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
-    let again = match client.retry(&request).await {
-        Ok(Some(started)) => started.instance.unwrap_or(started.trigger),
+    let can_retry = client.has_feature(request.instance.workflow.id, "retry_failed")?;
+    let retried = if can_retry { client.retry(&request).await } else { Ok(None) };
+    let again = match retried {
+        Ok(Some(started)) => started.instance.or(started.trigger).unwrap_or_default(),
         Ok(None) => start_over(state, &run, call_id).await?,
         Err(error) if error.code() == "unsupported_by_engine" => start_over(state, &run, call_id).await?,
         Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
@@ -65,10 +71,11 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     let before = (execution.record.attempt, execution.run_id);
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
+    let is_seen = move |now: Option<&Execution>| now.is_some_and(is_again);
     // A new run is known once the engine shows it.
     let known = runs::store::find_instance(&state.db, &run.engine, &again).await?;
     let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again.clone()), ..run.clone() });
-    let seen = seen(state, &run_again, &execution.record.task_key, until, call_id, &is_again).await?;
+    let seen = seen(state, &run_again, &execution.record.task_key, until, call_id, is_seen).await?;
     seen.filter(is_again).ok_or_else(|| {
         let message = format!(
             "the engine `{}` runs it again, as {again}, but has not begun the task within {} s; once it has, it \
@@ -112,6 +119,7 @@ async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<Stri
         cause: if run.cause == backfills::CAUSE { backfills::CAUSE } else { MANUAL },
         business_time_ms: run.business_time_ms,
         failure_strategy: FailureStrategy::default().as_str(),
+        part: None,
         guard: None,
     };
     runs::start_run(state, &deployed, &start, None, call_id).await
@@ -124,11 +132,8 @@ async fn run_of(
 ) -> Result<(Run, InstanceRef, EngineClient), Error> {
     let run = runs::store::find(&state.db, execution.run_id).await?;
     let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
-    let record = runs::engine_of(state, &run.engine).await?;
-    let workflow = runs::workflow_of(state, &run).await?;
-    let this = run.reference(workflow);
+    let (client, this) = runs::at_engine(state, &run, call_id).await?;
     let this = this.ok_or_else(|| Error::internal(anyhow::anyhow!("the run {} has no instance", run.id)))?;
-    let client = EngineClient::of(&state.engines, &record, call_id);
     Ok((run, this, client))
 }
 
@@ -140,12 +145,9 @@ async fn seen(
     task_key: &str,
     until: Instant,
     call_id: &str,
-    is_it: impl Fn(&Execution) -> bool,
+    is_it: impl Fn(Option<&Execution>) -> bool,
 ) -> Result<Option<Execution>, Error> {
-    // The engine has accepted the request; a failure to poll it must not look like a refusal.
-    if let Err(error) = watch::look_at(state, run, call_id).await {
-        tracing::debug!("polling the engine failed: {error}");
-    }
+    runs::look_after_change(state, run, call_id).await?;
     let instance_id = run.instance_id.as_deref().unwrap_or_default();
     let look = || async {
         match runs::store::find_instance(&state.db, &run.engine, instance_id).await? {
@@ -153,5 +155,5 @@ async fn seen(
             None => Ok(None),
         }
     };
-    state.wait_for(TOPIC, None, until, look, |now| now.as_ref().is_some_and(&is_it)).await
+    state.wait_for(TOPIC, None, until, look, |now| is_it(now.as_ref())).await
 }

@@ -6,7 +6,6 @@ use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::model::LogRequest;
 
 use super::runs;
-use crate::engines::EngineClient;
 use crate::execution_records::{Execution, LogView};
 use crate::executions::Executions;
 
@@ -93,10 +92,7 @@ impl Reading {
         }
         let run = runs::store::find(&state.db, execution.run_id).await?;
         let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
-        let record = runs::engine_of(state, &run.engine).await?;
-        let workflow = runs::workflow_of(state, &run).await?;
-        let Some(instance) = run.reference(workflow) else { return Ok(()) };
-        let client = EngineClient::of(&state.engines, &record, call_id);
+        let (client, Some(instance)) = runs::at_engine(state, &run, call_id).await? else { return Ok(()) };
         for _ in 0..CALLS_MAX {
             let Some(one) = tries.get(self.place.index) else { break };
             let room = PART_MAX_BYTES.saturating_sub(self.text.len());

@@ -4,6 +4,7 @@
 //! A run of a workflow is requested here or found in its engine ([`runs`]); only watching the engines
 //! ([`watch`]) updates its tasks. An execution is one task of one run.
 
+mod alerts;
 mod api;
 mod backfills;
 mod control;
@@ -20,19 +21,21 @@ use ::http::Method;
 use futures_util::future::BoxFuture;
 use lakeport_base::Error;
 use lakeport_http::Role::{Editor, Viewer};
-use lakeport_http::{Data, Nothing, Route};
+use lakeport_http::{Data, Nothing, OptionalJson, Route};
 use lakeport_store::Tx;
 
 use crate::core::{Core, stands_on_core};
 use crate::engines::Engines;
+use crate::execution_records::blocks::Blocks;
 use crate::execution_records::{Execution, Status, store};
 use crate::idempotency;
 use crate::part::{self, Fate, InUse, Part, Resource, RetentionRule, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::RunningTask;
 use crate::workflows;
-use crate::workflows::forms::{FailureStrategy, WorkflowPath};
+use crate::workflows::forms::WorkflowPath;
 use crate::workflows::tasks;
+use forms::ExecuteWorkflow;
 use runs::{MANUAL, Start};
 
 /// The change log's topic of executions; the key is the id.
@@ -45,13 +48,14 @@ static EXECUTE_CODES: LazyLock<Vec<&str>> =
 pub struct Executions {
     core: Arc<Core>,
     engines: Arc<Engines>,
+    blocks: Blocks,
 }
 
 stands_on_core!(Executions);
 
 impl Executions {
     pub fn new(core: &Arc<Core>, engines: &Arc<Engines>) -> Executions {
-        Executions { core: Arc::clone(core), engines: Arc::clone(engines) }
+        Executions { core: Arc::clone(core), engines: Arc::clone(engines), blocks: Blocks::default() }
     }
 }
 
@@ -65,6 +69,8 @@ pub fn part() -> Part<Executions> {
         workers: vec![
             Worker::new(part::Start::AfterSetUp, watch::run_worker),
             Worker::new(part::Start::AfterSetUp, backfills::run_worker),
+            Worker::new(part::Start::AtOnce, statistics::run_worker),
+            Worker::new(part::Start::AfterSetUp, alerts::run_worker),
         ],
         retained: vec![
             RetentionRule::days(backfills::store::RETAINED, |settings| settings.executions_days),
@@ -107,13 +113,64 @@ fn routes() -> Vec<Route<Executions>> {
             "/api/v1/workflows/{id}/execute",
             Editor,
             "executeWorkflow",
-            "Run a deployed workflow now; returns the engine's id of the run",
+            "Run a deployed workflow, or a part of it, now; returns the engine's id of the run",
             execute,
         )
         .refuses(&EXECUTE_CODES),
     );
+    routes.extend(of_runs());
     routes.extend(backfills::routes());
     routes
+}
+
+fn of_runs() -> Vec<Route<Executions>> {
+    static CONTROL_CODES: LazyLock<Vec<&str>> =
+        LazyLock::new(|| [ENGINE_CALL_CODES, &["datasource_not_allowed", "not_running"]].concat());
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/workflows/{id}/runs",
+            Viewer,
+            "listRuns",
+            "List the runs of a workflow, newest first",
+            runs::api::list,
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/workflows/{id}/runs/{instanceId}",
+            Viewer,
+            "getRun",
+            "Get a run with the states of its tasks",
+            runs::api::get,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/{id}/runs/{instanceId}/cancel",
+            Editor,
+            "cancelRun",
+            "Stop a run",
+            runs::api::cancel,
+        )
+        .refuses(&CONTROL_CODES),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/{id}/runs/{instanceId}/pause",
+            Editor,
+            "pauseRun",
+            "Pause a run: what runs goes on, no further task is begun",
+            runs::api::pause,
+        )
+        .refuses(&CONTROL_CODES),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/{id}/runs/{instanceId}/resume",
+            Editor,
+            "resumeRun",
+            "Let a paused run go on",
+            runs::api::resume,
+        )
+        .refuses(&CONTROL_CODES),
+    ]
 }
 
 fn lists() -> Vec<Route<Executions>> {
@@ -199,8 +256,13 @@ fn single() -> Vec<Route<Executions>> {
 }
 
 /// `POST /api/v1/workflows/{id}/execute`
-async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
+async fn execute(
+    call: Call<WorkflowPath, Nothing, OptionalJson<ExecuteWorkflow>>,
+) -> Result<Data<String>, Error> {
     let state = &call.state;
+    let default = ExecuteWorkflow::default();
+    let form = call.body.0.as_ref().unwrap_or(&default);
+    let part = form.part()?;
     let workflow = workflows::get(state, call.path.id).await?;
     workflows::rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = workflows::deployed_of(&workflow)?;
@@ -208,7 +270,8 @@ async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
     let start = Start {
         cause: MANUAL,
         business_time_ms: None,
-        failure_strategy: FailureStrategy::default().as_str(),
+        failure_strategy: form.failure_strategy.unwrap_or_default().as_str(),
+        part,
         guard: None,
     };
     let run = runs::start_run(state, deployed, &start, repeat, call.request_id.as_str()).await?;

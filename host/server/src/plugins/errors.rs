@@ -3,6 +3,7 @@
 //! 409 first.
 
 use lakeport_base::Error;
+use lakeport_base::error::Detail;
 use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_physical::{PROTOCOL_ERROR, STATEMENT_TOO_HEAVY};
@@ -58,6 +59,9 @@ pub const ENGINE_CALL_CODES: &[&str] = &[
 
 /// The longest message of a plugin that is passed on, in characters.
 const MESSAGE_MAX_CHARS: usize = 2_000;
+/// Facts of an engine's error that are passed on, and of each the characters.
+const CONTEXT_MAX: usize = 20;
+const CONTEXT_MAX_CHARS: usize = 500;
 /// The default wait, in seconds.
 const RETRY_AFTER_S: u64 = 1;
 /// The longest wait that is accepted from a plugin.
@@ -112,8 +116,8 @@ pub fn answered(error: &PluginError) -> Error {
 /// The same for engine calls, whose failures have their own codes.
 pub fn engine_failed(error: CallError) -> Error {
     let CallError::Answered(error) = error else { return failed(error) };
-    let message = shortened(&error.message, MESSAGE_MAX_CHARS);
-    match error.code.as_str() {
+    let message = shortened(&whole_message(&error), MESSAGE_MAX_CHARS);
+    let mapped = match error.code.as_str() {
         "timeout" => Error::timed_out("engine_timeout", message),
         "unreachable" => Error::bad_gateway("engine_unreachable", message),
         "unauthorized" | "forbidden" => Error::bad_gateway("engine_denied", message),
@@ -124,7 +128,24 @@ pub fn engine_failed(error: CallError) -> Error {
         "conflict" => Error::conflict("engine_conflict", message),
         "limit_exceeded" if error.retryable => Error::too_many("rate_limited", message, wait_s(&error)),
         _ => Error::bad_gateway("engine_failed", message),
+    };
+    let context = error.context.iter().take(CONTEXT_MAX);
+    let context =
+        context.map(|(name, value)| Detail::new(name.as_str(), shortened(value, CONTEXT_MAX_CHARS)));
+    let mapped = mapped.with_details(context.collect());
+    let is_silent = matches!(&mapped, Error::Refused(refusal) if refusal.retry_after_s.is_none());
+    if error.retryable && is_silent { mapped.retry_after(wait_s(&error)) } else { mapped }
+}
+
+/// The plugin's message, and what the scheduler itself said, unless the message has it.
+fn whole_message(error: &PluginError) -> String {
+    let Some(said) = &error.upstream else { return error.message.clone() };
+    let status = said.status.map(|status| format!(" {status}")).unwrap_or_default();
+    let code = said.code.as_deref().map(|code| format!(" {code}")).unwrap_or_default();
+    if said.message.is_empty() || error.message.contains(&said.message) {
+        return error.message.clone();
     }
+    format!("{} ({} answered{status}{code}: {})", error.message, said.system, said.message)
 }
 
 /// Seconds until a retry.

@@ -388,6 +388,7 @@ fn settings(config: &Config) -> RegistrySettings {
             ..Limits::default()
         },
         tool_timeout: Some(Duration::from_millis(plugins.tool_timeout_ms)),
+        engine_timeout: Some(Duration::from_millis(plugins.engine_timeout_ms)),
         policy: Policy { withhold: plugins.withhold.iter().cloned().collect() },
         functions: config.sql_functions_allow.clone(),
         drain: Duration::from_secs(plugins.drain_s),

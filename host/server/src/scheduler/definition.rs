@@ -19,6 +19,9 @@ const DEFINITION_MAX_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
+    /// Absent in revisions of older servers.
+    #[serde(default)]
+    pub concurrency: Concurrency,
     pub tasks: Vec<Task>,
     /// Ids of two tasks, in order of execution.
     pub edges: Vec<(i64, i64)>,
@@ -54,6 +57,19 @@ pub enum Priority {
     Lowest,
 }
 
+/// What a run does while another one of the workflow is active.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Concurrency {
+    /// It runs, too.
+    #[default]
+    Parallel,
+    /// It waits for the end of earlier ones.
+    Wait,
+    /// It is not run.
+    Discard,
+}
+
 /// The effect of a failed task on the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
@@ -61,6 +77,25 @@ pub enum Strategy {
     Continue,
     /// No further tasks start.
     End,
+}
+
+impl Concurrency {
+    /// An unknown word is the careful one.
+    pub fn parse(text: &str) -> Concurrency {
+        match text {
+            "parallel" => Concurrency::Parallel,
+            "discard" => Concurrency::Discard,
+            _ => Concurrency::Wait,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Concurrency::Parallel => "parallel",
+            Concurrency::Wait => "wait",
+            Concurrency::Discard => "discard",
+        }
+    }
 }
 
 impl Strategy {
@@ -91,7 +126,8 @@ impl Definition {
         let edges = workflow.edges.into_iter().map(|edge| Ok((id(edge.before)?, id(edge.after)?)));
         let edges = edges.collect::<Result<Vec<_>, Refused>>()?;
         let params = workflow.params.into_iter().map(|param| (param.name, param.value)).collect();
-        let definition = Definition { tasks, edges, params };
+        let concurrency = Concurrency::parse(&workflow.concurrency);
+        let definition = Definition { concurrency, tasks, edges, params };
         definition.check()?;
         Ok(definition)
     }
@@ -119,6 +155,7 @@ impl Definition {
             edges: self.edges.into_iter().map(edge).collect(),
             params: self.params.into_iter().map(param).collect(),
             schedule,
+            concurrency: self.concurrency.as_str().to_owned(),
             extra: None,
         }
     }
@@ -142,6 +179,25 @@ impl Definition {
             }
         }
         before
+    }
+
+    /// The tasks that do not run if a run begins at this one: all but it and, unless `is_only`, all that come after
+    /// it. `None`: there is no such task.
+    pub fn left_out(&self, first: i64, is_only: bool) -> Option<Vec<i64>> {
+        let start = self.tasks.iter().position(|task| task.id == first)?;
+        let mut runs = vec![false; self.tasks.len()];
+        let mut after = vec![Vec::new(); self.tasks.len()];
+        for (second, firsts) in self.before().iter().enumerate() {
+            firsts.iter().for_each(|&first| after[first].push(second));
+        }
+        let mut open = vec![start];
+        while let Some(place) = open.pop() {
+            if !std::mem::replace(&mut runs[place], true) && !is_only {
+                open.extend(&after[place]);
+            }
+        }
+        let left_out = self.tasks.iter().zip(runs).filter(|(_, runs)| !runs);
+        Some(left_out.map(|(task, _)| task.id).collect())
     }
 
     fn places(&self) -> HashMap<i64, usize> {
@@ -203,7 +259,7 @@ impl Task {
             id: self.id.unsigned_abs(),
             name: self.name,
             kind: self.kind,
-            body: self.body,
+            body: vec![model::BodyPart::Text(self.body)],
             datasource: self.datasource_id.map(source),
             priority: self.priority.as_str().to_owned(),
             timeout_s: self.timeout_s,
@@ -234,16 +290,17 @@ fn task(task: model::Task) -> Result<Task, Refused> {
         "LOWEST" => Priority::Lowest,
         _ => Priority::Medium,
     };
+    let body = task.text();
     let is_sqlite = task.datasource.as_ref().is_none_or(|datasource| datasource.kind == SQLITE);
     let datasource_id = task.datasource.map(|datasource| id(datasource.id)).transpose()?;
     // With parameters the text may not be parseable yet: it counts as writing.
-    let may_write = || sqlite_script(&task.body).map_or(true, |script| script.iter().any(|one| one.writes()));
+    let may_write = || sqlite_script(&body).map_or(true, |script| script.iter().any(|one| one.writes()));
     let alone = is_sqlite && may_write();
     Ok(Task {
         id: id(task.id)?,
         name: task.name,
         kind: task.kind,
-        body: task.body,
+        body,
         datasource_id,
         priority,
         timeout_s: task.timeout_s,

@@ -23,6 +23,8 @@ mod timer;
 mod watch;
 mod worker;
 
+pub use attempts::shell::{Supervisor, VERB as SUPERVISE, supervise};
+
 use std::sync::Arc;
 
 use chrono_tz::Tz;

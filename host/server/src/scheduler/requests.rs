@@ -1,14 +1,16 @@
 //! The engine's requests: each is one transaction that writes rows, and none waits for the execution.
 
+use std::collections::HashSet;
+
 use lakeport_bindings::engine::model;
 use lakeport_bindings::host::types::{Error as PluginError, Page};
 use lakeport_bindings::runner::{WorkflowEntry, WorkflowPage};
 use lakeport_plugins::{self as plugins, Answer};
 use lakeport_store::Tx;
 
-use super::definition::{Definition, Strategy, id};
+use super::definition::{Concurrency, Definition, Strategy, id};
 use super::refused::Refused;
-use super::store::{self, NewRun, Run, Schedule, Workflow};
+use super::store::{self, NewRun, Run, Schedule, State, Workflow};
 use super::{LocalScheduler, TOPIC, timer, timer_key};
 use crate::cron::Cron;
 
@@ -62,6 +64,10 @@ impl plugins::EmbeddedScheduler for LocalScheduler {
         Box::pin(async move { out(self.cancel(instance).await) })
     }
 
+    fn set_paused(&self, instance: model::InstanceRef, paused: bool) -> Answer<'_, ()> {
+        Box::pin(async move { out(self.set_paused(instance, paused).await) })
+    }
+
     fn retry(&self, request: model::RetryRequest) -> Answer<'_, model::Started> {
         Box::pin(async move { out(self.retry(request).await) })
     }
@@ -92,11 +98,12 @@ impl LocalScheduler {
             return Err(Refused::new("invalid_input", "the workflow has no revision"));
         }
         let schedule = workflow.schedule.as_ref().map(schedule).transpose()?;
-        let definition = Definition::of(workflow)?.to_json()?;
+        let definition = Definition::of(workflow)?;
+        let (concurrency, definition) = (definition.concurrency, definition.to_json()?);
         let mut tx = self.db.begin().await?;
         let before = store::lock(&mut tx, id).await?.and_then(|before| before.schedule);
         let revision_id = store::keep_revision(&mut tx, id, &revision, &definition, now_ms).await?;
-        store::put(&mut tx, id, &name, revision_id, now_ms).await?;
+        store::put(&mut tx, id, &name, (revision_id, concurrency), now_ms).await?;
         if schedule.is_some() && before != schedule {
             let before = locked(&mut tx, id).await?;
             let after = Workflow { schedule, ..before.clone() };
@@ -213,7 +220,9 @@ impl LocalScheduler {
         }
         let mut tx = self.db.begin().await?;
         let workflow = locked(&mut tx, workflow_id).await?;
+        let left_out = left_out(&mut tx, &workflow, request.start_at, &request.reach).await?;
         refuse_full(&mut tx).await?;
+        refuse_second(&mut tx, &workflow, &request.key).await?;
         let cause = match request.cause.as_str() {
             cause @ ("manual" | "backfill" | "schedule") => cause,
             _ => "other",
@@ -226,6 +235,7 @@ impl LocalScheduler {
             zone: workflow.schedule.map_or(self.zone, |schedule| schedule.zone),
             params: &params,
             strategy,
+            waits: workflow.concurrency == Concurrency::Wait,
         };
         let Some(run_id) = store::insert_run(&mut tx, &new, now_ms).await? else {
             // Another request with the same key was faster.
@@ -234,6 +244,7 @@ impl LocalScheduler {
             let run = run.ok_or_else(|| Refused::not_found("workflow", workflow_id))?;
             return found(&run, workflow_id, &request.key);
         };
+        store::leave_out(&mut tx, run_id, &left_out).await?;
         tx.changed(TOPIC, run_id.to_string());
         tx.commit().await?;
         Ok(started(run_id, false))
@@ -250,6 +261,24 @@ impl LocalScheduler {
             tx.commit().await?;
         }
         Ok(())
+    }
+
+    /// What runs goes on; a paused run begins no further task.
+    async fn set_paused(&self, instance: model::InstanceRef, paused: bool) -> Result<(), Refused> {
+        let run_id = number(&instance.id)?;
+        let missing = || Refused::not_found("run", run_id);
+        let run = store::find_run(&self.db, run_id).await?.ok_or_else(missing)?;
+        let mut tx = self.db.begin().await?;
+        if store::set_paused(&mut tx, run_id, paused, self.clock.now_ms()).await? {
+            tx.changed(TOPIC, run_id.to_string());
+            return Ok(tx.commit().await?);
+        }
+        let is_so = run.is_paused == paused && matches!(run.state, State::Queued | State::Running);
+        if is_so {
+            return Ok(());
+        }
+        let message = format!("the run {run_id} has ended, or is being stopped");
+        Err(Refused::new("conflict", message))
     }
 
     async fn retry(&self, request: model::RetryRequest) -> Result<model::Started, Refused> {
@@ -271,7 +300,7 @@ impl LocalScheduler {
         }
         let mut tx = self.db.begin().await?;
         // Retries of one workflow wait for each other, and for its end.
-        locked(&mut tx, run.workflow_id).await?;
+        let workflow = locked(&mut tx, run.workflow_id).await?;
         if let Some(again) = store::find_retry(&mut tx, run_id).await? {
             drop(tx);
             // It may be a repeat of the same request.
@@ -279,15 +308,49 @@ impl LocalScheduler {
             return found_again(&again, run_id, &request.key);
         }
         refuse_full(&mut tx).await?;
+        refuse_second(&mut tx, &workflow, &request.key).await?;
         let again = store::insert_retry(&mut tx, run_id, &request.key, self.clock.now_ms()).await?;
         let again = again.ok_or_else(|| key_taken(&request.key))?;
-        if !all {
-            store::take_over(&mut tx, again, run_id).await?;
+        store::take_over(&mut tx, again, run_id, all).await?;
+        if store::leaves_out(&mut tx, run_id).await? {
+            // Tasks that were not there then are no part of what ran.
+            let was = store::definition_in(&mut tx, run.revision_id).await?;
+            let now = store::definition_in(&mut tx, workflow.revision_id).await?;
+            let ids = |of: Option<Definition>| of.into_iter().flat_map(|of| of.tasks).map(|task| task.id);
+            let was: HashSet<i64> = ids(was).collect();
+            let new: Vec<i64> = ids(now).filter(|id| !was.contains(id)).collect();
+            store::leave_out(&mut tx, again, &new).await?;
         }
         tx.changed(TOPIC, again.to_string());
         tx.commit().await?;
         Ok(started(again, false))
     }
+}
+
+/// The tasks that a run of this part of a workflow does not run.
+async fn left_out(
+    tx: &mut Tx,
+    workflow: &Workflow,
+    start_at: Option<u64>,
+    reach: &str,
+) -> Result<Vec<i64>, Refused> {
+    let is_only = match (reach, start_at) {
+        ("all", None) => return Ok(Vec::new()),
+        ("from", Some(_)) => false,
+        ("only", Some(_)) => true,
+        _ => {
+            let message = format!("`{reach}` is no part of a workflow, or its task is missing");
+            return Err(Refused::new("invalid_input", message));
+        }
+    };
+    let first = id(start_at.unwrap_or_default())?;
+    let definition = store::definition_in(tx, workflow.revision_id).await?;
+    let missing = || {
+        let message =
+            format!("the deployed workflow has no task {first}; publish it, or start at another one");
+        Refused::new("conflict", message)
+    };
+    definition.and_then(|definition| definition.left_out(first, is_only)).ok_or_else(missing)
 }
 
 async fn refuse_full(tx: &mut Tx) -> Result<(), Refused> {
@@ -297,6 +360,16 @@ async fn refuse_full(tx: &mut Tx) -> Result<(), Refused> {
     let message = format!("{QUEUED_MAX} runs wait already; start it again once some have ended");
     let refused = Refused::new("limit_exceeded", message);
     Err(Refused(PluginError { retryable: true, ..refused.0 }))
+}
+
+/// A workflow that discards runs has one at a time.
+async fn refuse_second(tx: &mut Tx, workflow: &Workflow, key: &str) -> Result<(), Refused> {
+    let Some(open) = timer::second(tx, workflow, key).await? else { return Ok(()) };
+    let message = format!(
+        "the run {open} of the workflow has not ended, and its concurrency `discard` allows no second one; wait for its \
+         end, or stop it"
+    );
+    Err(Refused::new("conflict", message))
 }
 
 /// Writes the new timer. If its times are unchanged, it keeps the next one, which may be due already.
@@ -315,7 +388,7 @@ async fn locked(tx: &mut Tx, id: i64) -> Result<Workflow, Refused> {
 }
 
 fn started(run_id: i64, found: bool) -> model::Started {
-    model::Started { instance: Some(run_id.to_string()), trigger: run_id.to_string(), found }
+    model::Started { instance: Some(run_id.to_string()), trigger: None, found }
 }
 
 /// The same key means the same run, and never one of another workflow.

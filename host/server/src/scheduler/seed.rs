@@ -76,6 +76,7 @@ pub async fn record(
 ) -> Result<Option<(Instance, Vec<TaskRun>)>, Error> {
     let (Some(first), Some(last)) = (past.tries.first(), past.tries.last()) else { return Ok(None) };
     let new = NewRun {
+        waits: false,
         workflow_id: past.workflow_id,
         key: past.key,
         cause: past.cause,
@@ -121,9 +122,10 @@ async fn write_try(tx: &mut Tx, run_id: i64, one: &PastTry, zone: Tz) -> Result<
     let mut log = Log::new(zone);
     log.line(one.started_at_ms, &format!("task {}, try {}", one.task_name, begun.attempt));
     log.end(one.ended_at_ms, state, message, rows);
-    log.write(tx, begun.id).await?;
+    log.pending().write(tx, begun.id).await?;
     let is_tried_again = matches!(one.ended, PastEnd::Failed { is_tried_again: true, .. });
-    let ended = tries::Ended { state, message, rows_affected: rows, is_tried_again };
+    let ended =
+        tries::Ended { state, message: message.map(str::to_owned), rows_affected: rows, is_tried_again };
     tries::end(tx, begun.id, &ended, one.ended_at_ms).await?;
     Ok(TaskRun {
         id: begun.id.to_string(),

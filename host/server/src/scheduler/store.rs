@@ -6,12 +6,12 @@ use lakeport_base::Error;
 use lakeport_store::Retained;
 use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
-use super::definition::{Definition, Strategy};
+use super::definition::{Concurrency, Definition, Strategy};
 
 /// Columns of a workflow, in the order of [`workflow`].
 macro_rules! workflow_columns {
     () => {
-        "SELECT w.id, w.name, r.revision, w.is_online, w.cron, w.time_zone, w.start_at, w.end_at, \
+        "SELECT w.id, w.name, r.revision, w.revision_id, w.concurrency, w.is_online, w.cron, w.time_zone, w.start_at, w.end_at, \
          w.failure_strategy, w.next_fire_at FROM runner_workflows w JOIN runner_revisions r ON r.id = w.revision_id "
     };
 }
@@ -20,7 +20,7 @@ macro_rules! workflow_columns {
 macro_rules! run_columns {
     () => {
         "id, workflow_id, revision_id, key, retry_of, cause, business_at, time_zone, params, failure_strategy, \
-         state, message, started_at, ended_at, updated_at"
+         state, is_paused, waits, message, started_at, ended_at, updated_at"
     };
 }
 pub(super) use run_columns;
@@ -54,6 +54,8 @@ pub struct Workflow {
     pub id: i64,
     pub name: String,
     pub revision: String,
+    pub revision_id: i64,
+    pub concurrency: Concurrency,
     pub is_online: bool,
     pub schedule: Option<Schedule>,
     pub next_fire_at_ms: Option<i64>,
@@ -95,6 +97,10 @@ pub struct Run {
     pub params: Vec<(String, String)>,
     pub strategy: Strategy,
     pub state: State,
+    /// It begins no further task.
+    pub is_paused: bool,
+    /// It begins when no earlier run of its workflow is open.
+    pub waits: bool,
     pub message: Option<String>,
     pub started_at_ms: Option<i64>,
     pub ended_at_ms: Option<i64>,
@@ -110,6 +116,7 @@ pub struct NewRun<'a> {
     pub zone: Tz,
     pub params: &'a [(String, String)],
     pub strategy: Strategy,
+    pub waits: bool,
 }
 
 impl Schedule {
@@ -175,6 +182,8 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
         id: row.get("id")?,
         name: row.get("name")?,
         revision: row.get("revision")?,
+        revision_id: row.get("revision_id")?,
+        concurrency: Concurrency::parse(&row.get::<String>("concurrency")?),
         is_online: row.get("is_online")?,
         schedule,
         next_fire_at_ms: row.get("next_fire_at")?,
@@ -195,6 +204,8 @@ pub(super) fn run(row: &Row) -> Result<Run, Error> {
         params: serde_json::from_str(&row.get::<String>("params")?).map_err(Error::internal)?,
         strategy: strategy(&row.get::<String>("failure_strategy")?)?,
         state: state(&row.get::<String>("state")?)?,
+        is_paused: row.get("is_paused")?,
+        waits: row.get("waits")?,
         message: row.get("message")?,
         started_at_ms: row.get("started_at")?,
         ended_at_ms: row.get("ended_at")?,
@@ -218,11 +229,18 @@ pub async fn keep_revision(
 }
 
 /// Sets the workflow's revision; keeps its schedule.
-pub async fn put(tx: &mut Tx, id: i64, name: &str, revision_id: i64, now_ms: i64) -> Result<(), Error> {
-    const PUT: &str = "INSERT INTO runner_workflows (id, name, revision_id, updated_at) VALUES ($1, $2, $3, $4) \
-        ON CONFLICT (id) DO UPDATE SET name = excluded.name, revision_id = excluded.revision_id, \
-        updated_at = excluded.updated_at";
-    tx.execute(PUT, &[id.into(), name.into(), revision_id.into(), now_ms.into()]).await.map(drop)
+pub async fn put(
+    tx: &mut Tx,
+    id: i64,
+    name: &str,
+    (revision_id, concurrency): (i64, Concurrency),
+    now_ms: i64,
+) -> Result<(), Error> {
+    const PUT: &str = "INSERT INTO runner_workflows (id, name, revision_id, concurrency, updated_at) \
+        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
+        revision_id = excluded.revision_id, concurrency = excluded.concurrency, updated_at = excluded.updated_at";
+    let values = [id.into(), name.into(), revision_id.into(), concurrency.as_str().into(), now_ms.into()];
+    tx.execute(PUT, &values).await.map(drop)
 }
 
 pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
@@ -308,14 +326,28 @@ pub async fn definition(db: &Db, revision_id: i64) -> Result<Option<Definition>,
     Ok(serde_json::from_str(&text).ok())
 }
 
+/// The same, within a transaction that must not wait for a second connection.
+pub async fn definition_in(tx: &mut Tx, revision_id: i64) -> Result<Option<Definition>, Error> {
+    const FIND: &str = "SELECT definition FROM runner_revisions WHERE id = $1";
+    let rows = tx.query(FIND, &[revision_id.into()]).await?;
+    let text: String = rows.first().ok_or_else(unreadable("revision"))?.get(0)?;
+    Ok(serde_json::from_str(&text).ok())
+}
+
+/// Whether a run leaves out tasks of its workflow.
+pub async fn leaves_out(tx: &mut Tx, run_id: i64) -> Result<bool, Error> {
+    const LEAVES: &str = "SELECT 1 FROM runner_taken_over WHERE run_id = $1 AND is_left_out = 1 LIMIT 1";
+    Ok(!tx.query(LEAVES, &[run_id.into()]).await?.is_empty())
+}
+
 /// Inserts a run of the workflow's revision; `None` if the key has one already, or the workflow does not
 /// exist.
 pub async fn insert_run(tx: &mut Tx, new: &NewRun<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, cause, business_at, time_zone, \
-        params, failure_strategy, state, created_at, updated_at) \
-        SELECT id, revision_id, $2, $3, $4, $5, $6, $7, 'queued', $8, $8 FROM runner_workflows WHERE id = $1 \
+        params, failure_strategy, waits, state, created_at, updated_at) \
+        SELECT id, revision_id, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9 FROM runner_workflows WHERE id = $1 \
         ON CONFLICT (key) DO NOTHING RETURNING id";
-    let values: [Value; 8] = [
+    let values: [Value; 9] = [
         new.workflow_id.into(),
         new.key.into(),
         new.cause.into(),
@@ -323,6 +355,7 @@ pub async fn insert_run(tx: &mut Tx, new: &NewRun<'_>, now_ms: i64) -> Result<Op
         new.zone.name().into(),
         serde_json::to_string(new.params).map_err(Error::internal)?.into(),
         new.strategy.as_str().into(),
+        i64::from(new.waits).into(),
         now_ms.into(),
     ];
     tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
@@ -344,11 +377,53 @@ pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
 }
 
-/// Unfinished runs: started ones first, then in the order of their start.
+/// Unfinished runs that may do something: started ones first, then in the order of their start.
 pub async fn open_runs(db: &Db, limit: i64) -> Result<Vec<i64>, Error> {
-    const OPEN: &str = "SELECT id FROM runner_runs WHERE state IN ('queued', 'running', 'stopping') \
+    const OPEN: &str = "SELECT id FROM runner_runs AS r WHERE state IN ('queued', 'running', 'stopping') \
+        AND (is_paused = 0 OR state = 'stopping') AND NOT (waits = 1 AND state = 'queued' AND EXISTS \
+        (SELECT 1 FROM runner_runs AS e WHERE e.workflow_id = r.workflow_id AND e.id < r.id \
+        AND e.state IN ('queued', 'running', 'stopping'))) \
         ORDER BY CASE state WHEN 'queued' THEN 1 ELSE 0 END, id LIMIT $1";
     db.read(OPEN, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// Paused runs that have begun: what runs of them goes on, and may be their last task.
+pub async fn paused_runs(db: &Db) -> Result<Vec<i64>, Error> {
+    const PAUSED: &str = "SELECT id FROM runner_runs WHERE state = 'running' AND is_paused = 1 ORDER BY id";
+    db.read(PAUSED, &[]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// The first unfinished run of a workflow besides the one of this key.
+pub async fn first_open(tx: &mut Tx, workflow_id: i64, key: &str) -> Result<Option<i64>, Error> {
+    const FIRST: &str = "SELECT id FROM runner_runs WHERE workflow_id = $1 AND key <> $2 \
+        AND state IN ('queued', 'running', 'stopping') ORDER BY id LIMIT 1";
+    tx.query(FIRST, &[workflow_id.into(), key.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// The run that those of its workflow wait for, which may be one of them.
+pub async fn first_of(db: &Db, workflow_id: i64) -> Result<Option<i64>, Error> {
+    const FIRST: &str = "SELECT id FROM runner_runs WHERE workflow_id = $1 \
+        AND state IN ('queued', 'running', 'stopping') ORDER BY id LIMIT 1";
+    db.read(FIRST, &[workflow_id.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Pauses a run, or lets it go on; false: it is so already, or cannot be.
+pub async fn set_paused(tx: &mut Tx, id: i64, is_paused: bool, now_ms: i64) -> Result<bool, Error> {
+    const SET: &str = "UPDATE runner_runs SET is_paused = $2, updated_at = $3 \
+        WHERE id = $1 AND is_paused <> $2 AND state IN ('queued', 'running')";
+    tx.execute(SET, &[id.into(), i64::from(is_paused).into(), now_ms.into()]).await.map(|rows| rows > 0)
+}
+
+/// Notes tasks that the run does not run.
+pub async fn leave_out(tx: &mut Tx, run_id: i64, task_ids: &[i64]) -> Result<(), Error> {
+    const LEAVE: Either = Either {
+        sqlite: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, value, 1 FROM json_each($2)",
+        postgres: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, unnest($2::bigint[]), 1",
+    };
+    if task_ids.is_empty() {
+        return Ok(());
+    }
+    tx.execute(tx.words(LEAVE), &[run_id.into(), task_ids.into()]).await.map(drop)
 }
 
 /// Requests a stop; false: it has ended, or must stop already.
@@ -373,28 +448,36 @@ pub async fn find_retry(tx: &mut Tx, id: i64) -> Result<Option<i64>, Error> {
     tx.query(FIND, &[id.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// Inserts a run that retries this one, with its revision; `None` if the key has one already.
+/// Inserts a run that retries this one, with the revision that is deployed now; `None` if the key has one already.
 pub async fn insert_retry(tx: &mut Tx, id: i64, key: &str, now_ms: i64) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, retry_of, cause, business_at, \
-        time_zone, params, failure_strategy, state, created_at, updated_at) \
-        SELECT workflow_id, revision_id, $2, id, cause, business_at, time_zone, params, failure_strategy, \
-        'queued', $3, $3 FROM runner_runs WHERE id = $1 ON CONFLICT (key) DO NOTHING RETURNING id";
+        time_zone, params, failure_strategy, waits, state, created_at, updated_at) \
+        SELECT r.workflow_id, w.revision_id, $2, r.id, r.cause, r.business_at, r.time_zone, r.params, \
+        r.failure_strategy, CASE WHEN w.concurrency = 'wait' THEN 1 ELSE 0 END, 'queued', $3, $3 \
+        FROM runner_runs r JOIN runner_workflows w ON w.id = r.workflow_id WHERE r.id = $1 ON CONFLICT (key) DO NOTHING RETURNING id";
     let rows = tx.query(INSERT, &[id.into(), key.into(), now_ms.into()]).await?;
     rows.first().map(|row| row.get(0)).transpose()
 }
 
-/// Adopts the results of another run, including those that it had adopted.
-pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64) -> Result<(), Error> {
+/// Adopts the results of another run, including those that it had adopted, and leaves out what it left out.
+/// `is_all`: its results do not count, all is run again.
+pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64, is_all: bool) -> Result<(), Error> {
+    const LEAVE: &str = "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) \
+        SELECT CAST($1 AS BIGINT), task_id, 1 FROM runner_taken_over WHERE run_id = $2 AND is_left_out = 1";
     const TAKE: &str = "INSERT INTO runner_taken_over (run_id, task_id) \
         SELECT CAST($1 AS BIGINT), task_id FROM runner_task_runs WHERE run_id = $2 AND state = 'success' \
-        UNION SELECT CAST($1 AS BIGINT), task_id FROM runner_taken_over WHERE run_id = $2";
+        UNION SELECT CAST($1 AS BIGINT), task_id FROM runner_taken_over WHERE run_id = $2 AND is_left_out = 0";
+    tx.execute(LEAVE, &[run_id.into(), from_id.into()]).await?;
+    if is_all {
+        return Ok(());
+    }
     tx.execute(TAKE, &[run_id.into(), from_id.into()]).await.map(drop)
 }
 
-/// Marks a run as running; false: it must stop, or was stopped.
+/// Marks a run as running; false: it must stop, or was stopped, or is paused.
 pub async fn begin_run(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
     const BEGIN: &str = "UPDATE runner_runs SET state = 'running', started_at = coalesce(started_at, $2), \
-        updated_at = $2 WHERE id = $1 AND state IN ('queued', 'running')";
+        updated_at = $2 WHERE id = $1 AND state IN ('queued', 'running') AND is_paused = 0";
     tx.execute(BEGIN, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 

@@ -31,7 +31,7 @@ async fn tried(db: &Db, run: &Run, state: State) -> i64 {
     if state != State::Running {
         let ended = attempts::store::Ended {
             state,
-            message: Some("why"),
+            message: Some("why".to_owned()),
             rows_affected: Some(3),
             is_tried_again: false,
         };
@@ -110,7 +110,7 @@ async fn a_workflow_goes_and_its_runs_are_stopped() {
 async fn a_run_that_is_to_stop_ends_as_stopped_alone() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
-        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
+        let id = scheduler.start(start(7, "k")).await.unwrap().instance.unwrap();
         let run = run_of(&db, "k").await;
         assert!(!end(&db, run.id, State::Stopped).await);
         scheduler.cancel(instance(7, &id)).await.unwrap();
@@ -136,6 +136,7 @@ async fn only_so_many_runs_wait() {
         for number in 0..QUEUED_MAX {
             let key = format!("k{number}");
             let new = NewRun {
+                waits: false,
                 workflow_id: 7,
                 key: &key,
                 cause: "manual",
@@ -196,7 +197,7 @@ async fn retry(scheduler: &LocalScheduler, id: &str, scope: &str, key: &str) -> 
 async fn a_retry_keeps_the_finished_tasks() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
-        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
+        let id = scheduler.start(start(7, "k")).await.unwrap().instance.unwrap();
         assert_eq!(
             retry(&scheduler, &id, "failed", "r1").await.unwrap_err().code,
             "conflict",
@@ -207,30 +208,44 @@ async fn a_retry_keeps_the_finished_tasks() {
         assert!(end(&db, first.id, State::Failed).await);
         assert_eq!(retry(&scheduler, &id, "some", "r1").await.unwrap_err().code, "invalid_input");
         let second = retry(&scheduler, &id, "failed", "r1").await.unwrap();
-        assert!(!second.found && second.trigger != id);
+        assert!(!second.found && second.instance.as_ref() != Some(&id));
         let again = retry(&scheduler, &id, "failed", "r1").await.unwrap();
         assert_eq!((again.found, again.instance), (true, second.instance.clone()));
         let error = retry(&scheduler, &id, "failed", "r2").await.unwrap_err();
         assert_eq!(error.code, "conflict");
-        assert!(error.message.contains(&format!("as the run {}", second.trigger)), "{}", error.message);
+        assert!(
+            error.message.contains(&format!("as the run {}", second.instance.as_deref().unwrap_or_default())),
+            "{}",
+            error.message
+        );
         let run = run_of(&db, "r1").await;
         assert_eq!((run.retry_of, run.state, run.business_at_ms), (Some(first.id), State::Queued, NOW_MS));
         assert!(standing(&db, run.id).await.is_done, "what was done stays done");
-        let request =
-            TaskRunRequest { instances: vec![instance(7, &second.trigger)], cursor: None, limit: 9 };
+        let request = TaskRunRequest {
+            instances: vec![instance(7, second.instance.as_deref().unwrap_or_default())],
+            cursor: None,
+            limit: 9,
+        };
         assert!(
             scheduler.task_runs(request).await.unwrap().task_runs.is_empty(),
             "it did not run in this one"
         );
         assert_eq!(run_of(&db, "k").await.state, State::Failed, "what failed stays as it was");
         assert!(end(&db, run.id, State::Failed).await);
-        let third = retry(&scheduler, &second.trigger, "failed", "r3").await.unwrap();
+        let third =
+            retry(&scheduler, second.instance.as_deref().unwrap_or_default(), "failed", "r3").await.unwrap();
         assert!(standing(&db, run_of(&db, "r3").await.id).await.is_done, "what was taken over, too");
         assert!(end(&db, run_of(&db, "r3").await.id, State::Failed).await);
-        retry(&scheduler, &third.trigger, "all", "r4").await.unwrap();
+        retry(&scheduler, third.instance.as_deref().unwrap_or_default(), "all", "r4").await.unwrap();
         assert!(!standing(&db, run_of(&db, "r4").await.id).await.is_done);
-        assert_eq!(scheduler.start(start(7, "r1")).await.unwrap().trigger, second.trigger);
-        assert_eq!(retry(&scheduler, &third.trigger, "all", "k").await.unwrap_err().code, "conflict");
+        assert_eq!(scheduler.start(start(7, "r1")).await.unwrap().instance, second.instance);
+        assert_eq!(
+            retry(&scheduler, third.instance.as_deref().unwrap_or_default(), "all", "k")
+                .await
+                .unwrap_err()
+                .code,
+            "conflict"
+        );
     })
     .await;
 }
@@ -239,7 +254,7 @@ async fn a_retry_keeps_the_finished_tasks() {
 async fn a_run_without_its_workflow_is_not_run_again() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
-        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
+        let id = scheduler.start(start(7, "k")).await.unwrap().instance.unwrap();
         assert!(end(&db, run_of(&db, "k").await.id, State::Failed).await);
         scheduler.remove(7).await.unwrap();
         assert_eq!(retry(&scheduler, &id, "failed", "r").await.unwrap_err().code, "not_found");

@@ -37,7 +37,7 @@ pub fn task(id: u64, name: &str, body: &str) -> model::Task {
         id,
         name: name.to_owned(),
         kind: "SQL".to_owned(),
-        body: body.to_owned(),
+        body: vec![model::BodyPart::Text(body.to_owned())],
         datasource: Some(model::Datasource { id: 2, name: "shop".to_owned(), kind: "sqlite".to_owned() }),
         priority: "MEDIUM".to_owned(),
         timeout_s: 0,
@@ -59,6 +59,7 @@ pub fn workflow(id: u64, tasks: Vec<model::Task>, edges: &[(u64, u64)]) -> model
         edges: edges.collect(),
         params: Vec::new(),
         schedule: None,
+        concurrency: "parallel".to_owned(),
         extra: None,
     }
 }
@@ -82,6 +83,8 @@ pub fn start(workflow: u64, key: &str) -> model::RunRequest {
         business_time: None,
         params: Vec::new(),
         failure_strategy: "CONTINUE".to_owned(),
+        start_at: None,
+        reach: "all".to_owned(),
         extra: None,
     }
 }

@@ -7,10 +7,11 @@
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::time::MINUTE_MS;
-use lakeport_store::{Db, Lease};
+use lakeport_store::{Db, Lease, Tx};
 
+use super::definition::Concurrency;
 use super::requests::QUEUED_MAX;
-use super::store::{self, NewRun, Schedule};
+use super::store::{self, NewRun, Schedule, Workflow};
 use super::{TOPIC, timer_key};
 use crate::cron::Cron;
 
@@ -30,30 +31,44 @@ pub fn next(schedule: &Schedule, after_ms: i64) -> Option<i64> {
 
 /// Creates the runs that are due, unless they were due before `began_ms`; returns when to check again.
 pub async fn fire_due(db: &Db, lease: &Lease, began_ms: i64, now_ms: i64) -> Result<Option<i64>, Error> {
-    for id in store::due(db, now_ms, DUE_AT_ONCE).await? {
-        fire(db, lease, id, began_ms, now_ms).await?;
+    let due = store::due(db, now_ms, DUE_AT_ONCE).await?;
+    if !due.is_empty() {
+        let mut tx = db.begin().await?;
+        tx.guard(lease).await?;
+        let mut room = QUEUED_MAX - store::count_queued(&mut tx).await?;
+        for id in due {
+            room -= i64::from(fire(&mut tx, id, room > 0, began_ms, now_ms).await?);
+        }
+        tx.commit().await?;
+        failpoints::reach("runner.fired");
     }
     store::next_due(db).await
 }
 
-async fn fire(db: &Db, lease: &Lease, id: i64, began_ms: i64, now_ms: i64) -> Result<(), Error> {
-    let mut tx = db.begin().await?;
-    tx.guard(lease).await?;
-    let Some(workflow) = store::lock(&mut tx, id).await? else { return Ok(()) };
+/// True if it has made a run.
+async fn fire(tx: &mut Tx, id: i64, has_room: bool, began_ms: i64, now_ms: i64) -> Result<bool, Error> {
+    let Some(workflow) = store::lock(tx, id).await? else { return Ok(false) };
     let is_due = |at_ms: &i64| *at_ms <= now_ms;
     let (Some(schedule), Some(fire_ms)) = (&workflow.schedule, workflow.next_fire_at_ms.filter(is_due))
     else {
-        return Ok(());
+        return Ok(false);
     };
     let first_ms = began_ms.max(now_ms - LATE_MAX_MS);
-    store::move_on(&mut tx, id, next(schedule, fire_ms.max(first_ms - 1))).await?;
+    store::move_on(tx, id, next(schedule, fire_ms.max(first_ms - 1))).await?;
     tx.changed(TOPIC, timer_key(id));
+    let key = format!("schedule-{id}-{fire_ms}");
     if fire_ms < first_ms {
         tracing::warn!(workflow_id = id, fire_ms, "a scheduled time was missed; it is not made up for");
-    } else if store::count_queued(&mut tx).await? >= QUEUED_MAX {
+    } else if !has_room {
         tracing::warn!(workflow_id = id, fire_ms, "a scheduled run is left out: too many wait");
+    } else if let Some(open) = second(tx, &workflow, &key).await? {
+        tracing::warn!(
+            workflow_id = id,
+            fire_ms,
+            open,
+            "a scheduled run is discarded: an earlier one is active"
+        );
     } else {
-        let key = format!("schedule-{id}-{fire_ms}");
         let new = NewRun {
             workflow_id: id,
             key: &key,
@@ -62,14 +77,22 @@ async fn fire(db: &Db, lease: &Lease, id: i64, began_ms: i64, now_ms: i64) -> Re
             zone: schedule.zone,
             params: &[],
             strategy: schedule.strategy,
+            waits: workflow.concurrency == Concurrency::Wait,
         };
-        if let Some(run_id) = store::insert_run(&mut tx, &new, now_ms).await? {
+        if let Some(run_id) = store::insert_run(tx, &new, now_ms).await? {
             tx.changed(TOPIC, run_id.to_string());
+            return Ok(true);
         }
     }
-    tx.commit().await?;
-    failpoints::reach("runner.fired");
-    Ok(())
+    Ok(false)
+}
+
+/// The active run that keeps a workflow from having another one.
+pub async fn second(tx: &mut Tx, workflow: &Workflow, key: &str) -> Result<Option<i64>, Error> {
+    match workflow.concurrency {
+        Concurrency::Discard => store::first_open(tx, workflow.id, key).await,
+        Concurrency::Parallel | Concurrency::Wait => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ async fn each_time_fires_once() {
         assert_eq!(fire_due(&db, &lease, 0, NOW_MS).await.unwrap(), Some(first_ms));
         assert_eq!(fire_due(&db, &lease, 0, first_ms).await.unwrap(), Some(first_ms + SECOND_MS));
         // A server that saw it due earlier comes too late.
-        fire(&db, &lease, 7, 0, first_ms).await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        assert!(!fire(&mut tx, 7, true, 0, first_ms).await.unwrap());
+        drop(tx);
         let run = run_at(&db, first_ms).await.unwrap();
         assert_eq!(
             (run.business_at_ms, run.cause.as_str(), run.strategy),

@@ -1,10 +1,11 @@
 //! The worker, on the one server that holds the lease: it fires timers, starts tasks and ends runs.
 //!
-//! Its state of a run is a copy of the store's, read again when the run changes; only the list of jobs is its own.
-//! When it is unsure (a commit without an answer, a panic), it looks in the store for running attempts without a
-//! job here.
+//! Its state of a run is a copy of the store's. Nobody else begins or ends attempts, so it knows their states without
+//! reading them again; the run itself is read when it changes. When it is unsure (a commit without an answer, a panic), it
+//! reads everything again, and looks in the store for running attempts without a job here.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempts::{self, Log, Mark, Stops, Try};
-use super::definition::{Definition, Strategy};
+use super::attempts::store::{Before, Begun};
+use super::attempts::{self, Ledger, Log, Mark, Stops, Try};
+use super::definition::{Definition, Priority, Strategy};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
 use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{self, Run, State};
@@ -45,6 +47,7 @@ const TASKS_PER_DATASOURCE: usize = 8;
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
+    attempts::shell::announce(&state.config);
     let shift = |held| Shift::new(Arc::clone(&state), held);
     state.work_alone(LEASE, TOPIC, CLAIM_INTERVAL, shift).await;
 }
@@ -53,8 +56,10 @@ pub async fn run_worker(state: Arc<Scheduler>) {
 struct Shift {
     state: Arc<Scheduler>,
     held: Arc<Held>,
+    ledger: Arc<Ledger>,
     runs: HashMap<i64, Active>,
-    definitions: HashMap<i64, Arc<Definition>>,
+    /// By revision.
+    definitions: HashMap<i64, Arc<Known>>,
     /// Runs that must be read again.
     stale: HashSet<i64>,
     /// All runs must be read again, unknown ones included.
@@ -63,33 +68,122 @@ struct Shift {
     is_full: bool,
     /// There may be attempts without a worker.
     is_unsure: bool,
+    /// A paused run may have nothing left to do.
+    knows_paused: bool,
     /// By attempt.
-    jobs: Jobs<i64, Working, ()>,
+    jobs: Jobs<i64, Working, Option<State>>,
     /// Cancelled when the last job has ended.
     halted: CancellationToken,
     next_poll: Instant,
 }
 
+/// A definition, with what is derived from it once.
+struct Known {
+    definition: Arc<Definition>,
+    /// See [`Definition::before`].
+    before: Vec<Vec<usize>>,
+}
+
 /// An unfinished run.
 struct Active {
     run: Arc<Run>,
-    definition: Arc<Definition>,
+    known: Arc<Known>,
     standings: HashMap<i64, Standing>,
+    /// Attempts that were working when the standings were read: these may have their results already.
+    unsure: Vec<i64>,
+    /// False: something has changed since.
+    is_planned: bool,
     next: Next,
+    lanes: Vec<Lane>,
+}
+
+/// Tasks that can start and keep the same from others.
+struct Lane {
+    datasource_id: Option<i64>,
+    is_alone: bool,
+    /// By priority.
+    places: Vec<usize>,
 }
 
 /// A running attempt.
 struct Working {
     run_id: i64,
+    task_id: i64,
     datasource_id: Option<i64>,
     /// No other task that changes the data source runs beside it.
     is_alone: bool,
     cancelled: CancellationToken,
 }
 
+/// The tasks that work on a data source.
+#[derive(Default)]
+struct Busy {
+    tasks: usize,
+    has_one_alone: bool,
+}
+
 impl Active {
     fn plan(&mut self, now_ms: i64) {
-        self.next = progress::next(&self.definition, &self.standings, self.run.strategy, now_ms);
+        let Known { definition, before } = &*self.known;
+        self.next = progress::next(definition, before, &self.standings, self.run.strategy, now_ms);
+        if self.run.state == State::Stopping {
+            self.next = Next::default();
+        } else if self.run.is_paused {
+            self.next = Next { outcome: self.next.outcome, ..Next::default() };
+        }
+        self.lanes.clear();
+        for &place in &self.next.ready {
+            let task = &definition.tasks[place];
+            let is_its =
+                |lane: &&mut Lane| (lane.datasource_id, lane.is_alone) == (task.datasource_id, task.alone);
+            match self.lanes.iter_mut().find(is_its) {
+                Some(lane) => lane.places.push(place),
+                None => self.lanes.push(Lane {
+                    datasource_id: task.datasource_id,
+                    is_alone: task.alone,
+                    places: vec![place],
+                }),
+            }
+        }
+        for lane in &mut self.lanes {
+            lane.places.sort_by_key(|&place| definition.tasks[place].priority);
+        }
+        self.is_planned = true;
+    }
+
+    /// A paused run without running tasks takes no place.
+    fn has_something_to_do(&self) -> bool {
+        !self.run.is_paused
+            || self.run.state == State::Stopping
+            || self.is_running()
+            || self.next.outcome.is_some()
+    }
+
+    fn is_running(&self) -> bool {
+        self.standings.values().any(|standing| standing.is_running)
+    }
+
+    /// Takes in the result of an attempt.
+    fn ended(&mut self, task_id: i64, state: State, now_ms: i64) {
+        let standing = self.standings.entry(task_id).or_default();
+        standing.is_running = false;
+        match state {
+            State::Success => standing.is_done = true,
+            State::Failed => {
+                standing.failures += 1;
+                standing.failed_at_ms = Some(now_ms);
+            }
+            _ => {}
+        }
+        self.is_planned = false;
+    }
+}
+
+impl Lane {
+    /// What is to be begun first: by priority, then of the oldest run.
+    fn head(&self, active: &Active, at: usize) -> Option<(Priority, i64, usize)> {
+        let place = *self.places.get(at)?;
+        Some((active.known.definition.tasks[place].priority, active.run.id, place))
     }
 }
 
@@ -97,6 +191,7 @@ impl Shift {
     fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Shift {
         Shift {
             jobs: Jobs::new(state.config.runner_tasks_at_once),
+            ledger: Arc::new(Ledger::new(Arc::clone(&state), Arc::clone(&held))),
             state,
             held,
             runs: HashMap::new(),
@@ -105,6 +200,7 @@ impl Shift {
             is_all_stale: true,
             is_full: false,
             is_unsure: true,
+            knows_paused: false,
             halted: CancellationToken::new(),
             next_poll: Instant::now() + POLL,
         }
@@ -114,9 +210,10 @@ impl Shift {
 impl Work for Shift {
     type Key = i64;
     type Job = Working;
-    type Outcome = ();
+    /// What was recorded.
+    type Outcome = Option<State>;
 
-    fn jobs(&mut self) -> &mut Jobs<i64, Working, ()> {
+    fn jobs(&mut self) -> &mut Jobs<i64, Working, Option<State>> {
         &mut self.jobs
     }
 
@@ -130,9 +227,14 @@ impl Work for Shift {
             self.find_lost().await?;
             self.is_unsure = false;
         }
+        if !self.knows_paused {
+            self.stale.extend(store::paused_runs(&self.state.db).await?);
+            self.knows_paused = true;
+        }
         let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
         let next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
         self.read().await?;
+        self.plan();
         self.settle().await?;
         self.begin().await?;
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
@@ -144,7 +246,8 @@ impl Work for Shift {
 
     fn failed(&mut self, error: &Error) -> Duration {
         tracing::warn!("the scheduler failed, trying again: {error}");
-        (self.is_all_stale, self.is_unsure) = (true, true);
+        (self.is_all_stale, self.is_unsure, self.knows_paused) = (true, true, false);
+        self.runs.clear();
         AGAIN
     }
 
@@ -156,13 +259,21 @@ impl Work for Shift {
         }
     }
 
-    fn done(&mut self, _: i64, working: Working, outcome: Result<(), JoinError>) {
+    fn done(&mut self, id: i64, working: Working, outcome: Result<Option<State>, JoinError>) {
+        let run_id = working.run_id;
         match outcome {
-            Ok(()) => _ = self.stale.insert(working.run_id),
+            Ok(Some(state)) => match self.runs.get_mut(&run_id) {
+                Some(active) if !active.unsure.contains(&id) => {
+                    active.ended(working.task_id, state, self.state.clock.now_ms());
+                }
+                _ => self.forget(run_id),
+            },
+            Ok(None) => self.forget(run_id),
             // An uncaught panic: the next look finds it as an attempt without a worker.
             Err(error) => {
                 tracing::error!("a task ended without an outcome: {error}");
                 (self.is_all_stale, self.is_unsure) = (true, true);
+                self.forget(run_id);
             }
         }
     }
@@ -173,6 +284,12 @@ impl Work for Shift {
 }
 
 impl Shift {
+    /// The run, with the states of its tasks, is read again.
+    fn forget(&mut self, run_id: i64) {
+        self.runs.remove(&run_id);
+        self.stale.insert(run_id);
+    }
+
     /// Ends running attempts without a job here, since their server ended. Their tasks start again.
     async fn find_lost(&mut self) -> Result<(), Error> {
         let running = attempts::store::running(&self.state.db).await?;
@@ -208,9 +325,12 @@ impl Shift {
                 None => attempts::store::lose(&mut tx, one.id, LOST, now_ms).await?,
             }
             tx.changed(TOPIC, one.run_id.to_string());
-            self.stale.insert(one.run_id);
         }
-        tx.commit().await
+        tx.commit().await?;
+        for (one, _) in ended {
+            self.forget(one.run_id);
+        }
+        Ok(())
     }
 
     /// Reads the stale runs again.
@@ -245,15 +365,34 @@ impl Shift {
             self.runs.remove(&id);
             return Ok(());
         };
-        let Some(definition) = self.definition(run.revision_id).await? else {
+        let Some(known) = self.definition(run.revision_id).await? else {
             return self.end_unreadable(&run).await;
         };
-        let standings =
-            attempts::store::standings(&self.state.db, &[id]).await?.remove(&id).unwrap_or_default();
-        let mut active = Active { run: Arc::new(run), definition, standings, next: Next::default() };
+        let run = Arc::new(run);
+        let mut active = match self.runs.remove(&id) {
+            Some(active) => Active { run, ..active },
+            None => {
+                let working = self.jobs.iter().filter(|(_, working)| working.run_id == id);
+                let unsure = working.map(|(id, _)| *id).collect();
+                let standings = attempts::store::standings(&self.state.db, &[id]).await?.remove(&id);
+                let standings = standings.unwrap_or_default();
+                let (next, lanes) = (Next::default(), Vec::new());
+                Active { run, known, standings, unsure, is_planned: false, next, lanes }
+            }
+        };
         active.plan(self.state.clock.now_ms());
-        self.runs.insert(id, active);
+        if active.has_something_to_do() && self.is_its_turn(&active.run).await? {
+            self.runs.insert(id, active);
+        }
         Ok(())
+    }
+
+    /// Whether a run that waits for earlier ones of its workflow waits no more.
+    async fn is_its_turn(&self, run: &Run) -> Result<bool, Error> {
+        if !run.waits || run.state != State::Queued {
+            return Ok(true);
+        }
+        Ok(store::first_of(&self.state.db, run.workflow_id).await? == Some(run.id))
     }
 
     /// Ends a run whose definition cannot be read, so that it does not block the others.
@@ -267,154 +406,217 @@ impl Shift {
         tx.commit().await
     }
 
-    async fn definition(&mut self, revision_id: i64) -> Result<Option<Arc<Definition>>, Error> {
-        if let Some(definition) = self.definitions.get(&revision_id) {
-            return Ok(Some(Arc::clone(definition)));
+    async fn definition(&mut self, revision_id: i64) -> Result<Option<Arc<Known>>, Error> {
+        if let Some(known) = self.definitions.get(&revision_id) {
+            return Ok(Some(Arc::clone(known)));
         }
         if self.definitions.len() >= DEFINITIONS_KEPT {
-            self.definitions.retain(|_, definition| Arc::strong_count(definition) > 1);
+            self.definitions.retain(|_, known| Arc::strong_count(known) > 1);
         }
         let Some(definition) = store::definition(&self.state.db, revision_id).await? else { return Ok(None) };
-        let definition = Arc::new(definition);
-        self.definitions.insert(revision_id, Arc::clone(&definition));
-        Ok(Some(definition))
+        let before = definition.before();
+        let known = Arc::new(Known { definition: Arc::new(definition), before });
+        self.definitions.insert(revision_id, Arc::clone(&known));
+        Ok(Some(known))
+    }
+
+    /// Plans the runs of which something has changed, or has become due.
+    fn plan(&mut self) {
+        let now_ms = self.state.clock.now_ms();
+        for active in self.runs.values_mut() {
+            if !active.is_planned || active.next.at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+                active.plan(now_ms);
+            }
+        }
     }
 
     /// Stops the attempts of runs that must stop, and ends the runs with nothing left to do.
     async fn settle(&mut self) -> Result<(), Error> {
-        let now_ms = self.state.clock.now_ms();
         let mut ended = Vec::new();
-        for (id, active) in &mut self.runs {
-            let is_running = active.standings.values().any(|standing| standing.is_running);
+        for (id, active) in &self.runs {
             if active.run.state == State::Stopping {
                 let tries = self.jobs.iter().filter(|(_, working)| working.run_id == *id);
                 tries.for_each(|(_, working)| working.cancelled.cancel());
-                active.next = Next::default();
-                if !is_running {
+                if !active.is_running() {
                     ended.push((Arc::clone(&active.run), State::Stopped));
                 }
-                continue;
-            }
-            if active.next.at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-                active.plan(now_ms);
-            }
-            if let Some(outcome) = active.next.outcome {
+            } else if let Some(outcome) = active.next.outcome {
                 ended.push((Arc::clone(&active.run), outcome));
             }
         }
-        for (run, state) in ended {
-            self.end(&run, state).await?;
-        }
-        Ok(())
+        if ended.is_empty() { Ok(()) } else { self.end(ended).await }
     }
 
-    async fn end(&mut self, run: &Run, state: State) -> Result<(), Error> {
+    async fn end(&mut self, runs: Vec<(Arc<Run>, State)>) -> Result<(), Error> {
         let now_ms = self.state.clock.now_ms();
+        let mut others = Vec::new();
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        let message = match state {
-            State::Failed => attempts::store::failure(&mut tx, run.id).await?.map(|(task, message)| {
-                let left = if run.strategy == Strategy::End { "; nothing more was begun" } else { "" };
-                shortened(&format!("the task {task} failed: {message}{left}"), MESSAGE_MAX_CHARS)
-            }),
-            _ => None,
-        };
-        if store::end_run(&mut tx, run.id, state, message.as_deref(), now_ms).await? {
-            tx.changed(TOPIC, run.id.to_string());
-            tx.commit().await?;
-            failpoints::reach("runner.run_ended");
+        for (run, state) in &runs {
+            let message = match state {
+                State::Failed => attempts::store::failure(&mut tx, run.id).await?.map(|(task, message)| {
+                    let left = if run.strategy == Strategy::End { "; nothing more was begun" } else { "" };
+                    shortened(&format!("the task {task} failed: {message}{left}"), MESSAGE_MAX_CHARS)
+                }),
+                _ => None,
+            };
+            if store::end_run(&mut tx, run.id, *state, message.as_deref(), now_ms).await? {
+                tx.changed(TOPIC, run.id.to_string());
+            } else {
+                // In between it ended, or a stop was requested.
+                others.push(run.id);
+            }
+        }
+        tx.commit().await?;
+        failpoints::reach("runner.run_ended");
+        for (run, _) in runs {
+            if others.contains(&run.id) {
+                self.read_run(run.id).await?;
+                continue;
+            }
             self.runs.remove(&run.id);
-        } else {
-            // In between it ended, or a stop was requested.
-            drop(tx);
-            self.read_run(run.id).await?;
+            if run.waits {
+                self.stale.extend(store::first_of(&self.state.db, run.workflow_id).await?);
+            }
         }
         Ok(())
     }
 
-    /// Starts ready tasks while slots are free: by priority, then older runs first.
+    /// Starts ready tasks while slots are free.
     async fn begin(&mut self) -> Result<(), Error> {
-        let mut ready: Vec<_> = self
-            .runs
-            .iter()
-            .flat_map(|(id, active)| {
-                let tasks = active.next.ready.iter();
-                tasks.map(|&place| (active.definition.tasks[place].priority, *id, place))
-            })
-            .collect();
-        ready.sort_unstable();
-        let mut begun = HashSet::new();
-        for (_, run_id, place) in ready {
-            if self.jobs.is_full() {
-                break;
-            }
-            if self.begin_task(run_id, place).await? {
-                begun.insert(run_id);
-            }
-        }
-        for run_id in begun {
-            if let Some(active) = self.runs.get_mut(&run_id) {
-                active.plan(self.state.clock.now_ms());
-            }
-        }
-        Ok(())
+        let chosen = self.chosen();
+        if chosen.is_empty() { Ok(()) } else { self.begin_tasks(chosen).await }
     }
 
-    /// Starts the next attempt of one task; false: not now.
-    async fn begin_task(&mut self, run_id: i64, place: usize) -> Result<bool, Error> {
-        let Some(active) = self.runs.get_mut(&run_id) else { return Ok(false) };
-        let task = &active.definition.tasks[place];
-        let (datasource_id, is_alone) = (task.datasource_id, task.alone);
-        let there = self.jobs.iter().filter(|(_, working)| working.datasource_id == datasource_id);
-        let there: Vec<bool> = there.map(|(_, working)| working.is_alone).collect();
-        // SQLite allows one writer per file: a second one would only wait for the lock.
-        let is_busy = (is_alone && there.contains(&true)) || there.len() >= TASKS_PER_DATASOURCE;
-        if datasource_id.is_some() && is_busy {
-            return Ok(false);
+    /// The runs and tasks to be begun: by priority, then of older runs first.
+    fn chosen(&self) -> Vec<(i64, usize)> {
+        let mut busy: HashMap<i64, Busy> = HashMap::new();
+        let working = self.jobs.iter().filter_map(|(_, one)| Some((one.datasource_id?, one.is_alone)));
+        for (datasource_id, is_alone) in working {
+            busy.entry(datasource_id).or_default().add(is_alone);
         }
-        let (run, now_ms) = (Arc::clone(&active.run), self.state.clock.now_ms());
+        let lanes = self.runs.values().flat_map(|active| active.lanes.iter().map(move |lane| (active, lane)));
+        let lanes: Vec<(&Active, &Lane)> = lanes.collect();
+        let head = |number: usize, at: usize| {
+            let (active, lane) = lanes[number];
+            lane.head(active, at).map(|head| Reverse((head, number, at)))
+        };
+        let mut heads: BinaryHeap<_> = (0..lanes.len()).filter_map(|number| head(number, 0)).collect();
+        let mut chosen = Vec::new();
+        while chosen.len() < self.jobs.free()
+            && let Some(Reverse(((_, run_id, place), number, at))) = heads.pop()
+        {
+            let (_, lane) = lanes[number];
+            if let Some(datasource_id) = lane.datasource_id {
+                let busy = busy.entry(datasource_id).or_default();
+                if busy.has_no_place(lane.is_alone) {
+                    // Nor is there one for those behind it.
+                    continue;
+                }
+                busy.add(lane.is_alone);
+            }
+            chosen.push((run_id, place));
+            heads.extend(head(number, at + 1));
+        }
+        chosen
+    }
+
+    /// Starts the next attempts of these tasks, all of them in one transaction.
+    async fn begin_tasks(&mut self, chosen: Vec<(i64, usize)>) -> Result<(), Error> {
+        let now_ms = self.state.clock.now_ms();
+        let mut may_begin: HashMap<i64, bool> = HashMap::new();
+        let mut begun = Vec::with_capacity(chosen.len());
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        if !store::begin_run(&mut tx, run_id, now_ms).await? {
-            self.stale.insert(run_id);
-            return Ok(false);
+        for (run_id, place) in chosen {
+            let Some(active) = self.runs.get(&run_id) else { continue };
+            let may = match may_begin.get(&run_id) {
+                Some(may) => *may,
+                None => store::begin_run(&mut tx, run_id, now_ms).await?,
+            };
+            may_begin.insert(run_id, may);
+            if !may {
+                self.stale.insert(run_id);
+                continue;
+            }
+            let task = &active.known.definition.tasks[place];
+            let one = attempts::store::begin(&mut tx, run_id, (task.id, &task.name), now_ms).await?;
+            let before = match one.attempt {
+                1 => None,
+                attempt => attempts::store::before(&mut tx, run_id, task.id, attempt).await?,
+            };
+            tx.changed(TOPIC, run_id.to_string());
+            begun.push((run_id, place, one, before));
         }
-        let begun = attempts::store::begin(&mut tx, run_id, (task.id, &task.name), now_ms).await?;
-        let before = attempts::store::before(&mut tx, run_id, task.id, begun.attempt).await?;
-        tx.changed(TOPIC, run_id.to_string());
+        if begun.is_empty() {
+            return Ok(());
+        }
         tx.commit().await?;
         failpoints::reach("runner.task_claimed");
+        for (run_id, place, begun, before) in begun {
+            self.work_on(run_id, place, &begun, before, now_ms);
+        }
+        Ok(())
+    }
+
+    /// Works on an attempt that has begun.
+    fn work_on(&mut self, run_id: i64, place: usize, begun: &Begun, before: Option<Before>, now_ms: i64) {
+        let Some(active) = self.runs.get_mut(&run_id) else { return };
+        let (run, definition) = (Arc::clone(&active.run), Arc::clone(&active.known.definition));
+        let task = &definition.tasks[place];
         let mut log = Log::new(run.zone);
         log.line(now_ms, &format!("task {}, try {}", task.name, begun.attempt));
         match (before, run.retry_of) {
             (Some(before), _) => log.line(now_ms, &why_again(&before)),
             (None, Some(of)) => {
-                log.line(now_ms, &format!("the run {run_id} does again what the run {of} did"))
+                let line = format!(
+                    "the run {run_id} does again what the run {of} did, by the definition that is deployed now"
+                );
+                log.line(now_ms, &line);
             }
             (None, None) => {}
         }
         let standing = active.standings.entry(task.id).or_default();
         standing.is_running = true;
         let has_retries = standing.failures < i64::from(task.retries);
+        active.is_planned = false;
         let cancelled = CancellationToken::new();
+        let working = Working {
+            run_id,
+            task_id: task.id,
+            datasource_id: task.datasource_id,
+            is_alone: task.alone,
+            cancelled: cancelled.clone(),
+        };
         let work = Try {
             state: Arc::clone(&self.state),
-            held: Arc::clone(&self.held),
-            definition: Arc::clone(&active.definition),
+            ledger: Arc::clone(&self.ledger),
+            definition,
             run,
             place,
             id: begun.id,
             has_retries,
             log,
-            stops: Stops { cancelled: cancelled.clone(), halted: self.halted.clone() },
+            stops: Stops { cancelled, halted: self.halted.clone() },
         };
-        self.jobs.spawn(begun.id, Working { run_id, datasource_id, is_alone, cancelled }, work.run());
-        Ok(true)
+        self.jobs.spawn(begun.id, working, work.run());
+    }
+}
+
+impl Busy {
+    fn add(&mut self, is_alone: bool) {
+        self.tasks += 1;
+        self.has_one_alone |= is_alone;
+    }
+
+    /// SQLite allows one writer per file: a second one would only wait for the lock.
+    fn has_no_place(&self, is_alone: bool) -> bool {
+        (is_alone && self.has_one_alone) || self.tasks >= TASKS_PER_DATASOURCE
     }
 }
 
 /// The log line that explains another attempt.
-fn why_again(before: &attempts::store::Before) -> String {
+fn why_again(before: &Before) -> String {
     let message = before.message.as_deref().unwrap_or_default();
     match before.state {
         _ if before.is_lost => {

@@ -2,15 +2,16 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
-use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_http::{Caller, Data, Nothing, Page, Paging};
 use lakeport_store::{Held, Tx};
 
 use super::definition;
 use super::forms::{CreateWorkflow, DeleteQuery, ListQuery, PAGE_SIZE_DEFAULT, UpdateWorkflow, WorkflowPath};
 use super::publications::{self, PublicationView};
-use super::removals::{self, Removal, RemovalView, Removed};
+use super::removals::{self, RemovalView};
 use super::versions::{self, Made, Source};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
+use super::wanted::{By, EngineChange, Wanted};
 use super::{Deployed, PublicationState, TOPIC, Workflow, engine_lock, rights, store};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
@@ -42,18 +43,32 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let (total, ids) = state.names.read().page(keyword.as_deref(), query.status, offset, size);
     let mut page = store::page(&state.db, &ids, &paging, zone).await?;
     let latest = page.iter_mut().filter_map(|(_, latest)| latest.as_mut());
-    rights::withhold(&state.db, &Rights::of(&state.db, &call.caller).await?, latest).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    rights::withhold(&state.db, &rights, latest).await?;
     let now_ms = state.clock.now_ms();
-    let shown = |(workflow, latest)| WorkflowView::new(workflow, latest, zone, now_ms);
+    let shown =
+        |(workflow, latest)| WorkflowView::new(workflow, latest, zone, now_ms).for_caller(&call.caller);
     Ok(Data::new(&paging.page(total as i64, page.into_iter().map(shown).collect())))
 }
 
-pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
-    WorkflowView::of(workflow, latest, state.config.time_zone, state.clock.now_ms())
+/// As this caller may see it.
+fn view(
+    state: &Workflows,
+    caller: &Caller,
+    workflow: &Workflow,
+    latest: Option<ExecutionView>,
+) -> WorkflowView {
+    let view = WorkflowView::of(workflow, latest, state.config.time_zone, state.clock.now_ms());
+    view.for_caller(caller)
 }
 
-pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
-    Data::new(&view(state, workflow, latest)).with_etag(&workflow.etag())
+pub fn shown(
+    state: &Workflows,
+    caller: &Caller,
+    workflow: &Workflow,
+    latest: Option<ExecutionView>,
+) -> Data<WorkflowView> {
+    Data::new(&view(state, caller, workflow, latest)).with_etag(&workflow.etag())
 }
 
 /// `GET /api/v1/workflows/{id}`
@@ -86,7 +101,7 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
     edges.truncate(EDGES_MAX);
     let name = workflow.content.name.as_str();
     let detail = WorkflowDetail {
-        workflow: view(state, &workflow, recent_executions.first().cloned()),
+        workflow: view(state, &call.caller, &workflow, recent_executions.first().cloned()),
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
         tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), &rights, zone)).collect(),
         versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
@@ -114,7 +129,7 @@ pub async fn create(
     versions::first(&mut tx, &workflow, made).await?;
     tx.changed(TOPIC, workflow.id.to_string());
     let change = Change::of("workflow", workflow.id).after(&workflow.definition());
-    call.commit(tx, change, shown(state, &workflow, None)).await
+    call.commit(tx, change, shown(state, &call.caller, &workflow, None)).await
 }
 
 /// `PUT /api/v1/workflows/{id}`
@@ -141,7 +156,7 @@ pub async fn update(
         tx.changed(TOPIC, id.to_string());
     }
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(state, &after, latest)).await
+    call.commit(tx, change, shown(state, &call.caller, &after, latest)).await
 }
 
 /// The workflow's newest execution, as the caller may see it.
@@ -195,49 +210,13 @@ async fn delete_in_turn(
     let workflow = super::get(state, id).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     call.check_if_match(&workflow.etag())?;
-    let mut left = None;
-    if let Some(deployed) = &workflow.deployed {
-        match removals::remove(state, deployed, turn, call.request_id.as_str()).await? {
-            Removed::Done => {}
-            Removed::Unfinished(state) => left = Some((deployed, removals::UNFINISHED.to_owned(), state)),
-            Removed::Unanswered(reason) => left = Some((deployed, reason, None)),
-            Removed::Refused(error) => return Err(refused(error)),
-        }
-    }
-    let now_ms = state.clock.now_ms();
-    let left = left.map(|(deployed, reason, state)| Removal {
-        deployed: Deployed { state: state.or_else(|| deployed.state.clone()), ..deployed.clone() },
-        deleted_at_ms: now_ms,
-        next_at_ms: removals::next_at_ms(now_ms, 0),
-        tries: 1,
-        error: Some(reason),
-    });
-    let mut tx = state.db.begin().await?;
-    tx.guard(turn).await?;
-    // Concurrent changes are deleted, too: the engine no longer has the workflow.
-    store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
-    if let Some(left) = &left {
-        store::set_deployed(&mut tx, &left.deployed).await?;
-        store::begin_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
-    }
-    publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;
-    tasks::leave(&mut tx, id, call.query.cascade_delete_tasks, now_ms).await?;
-    tx.changed(TOPIC, id.to_string());
+    let cascade_delete_tasks = call.query.cascade_delete_tasks;
+    let wanted = Wanted { change: EngineChange::Remove { cascade_delete_tasks }, by: By::of(call) };
+    let left = removals::remove(state, turn, &workflow, &wanted).await?;
+    let (tx, left) = removals::delete(state, turn, &workflow, &wanted, left).await?;
     let change = Change::of("workflow", id).before(&workflow.definition());
     let view = left.map(|left| RemovalView::new(&left, state.config.time_zone));
     call.commit(tx, change, Data::new(&view)).await
-}
-
-/// By the contract, every refusal of an engine here is 502, even one because of its state.
-fn refused(error: Error) -> Error {
-    match error {
-        Error::Refused(refusal) if refusal.status == 409 => {
-            let message = format!("the engine keeps it, and so it was not deleted: {}", refusal.message);
-            Error::bad_gateway("engine_failed", message)
-        }
-        other => other,
-    }
 }
 
 /// A client of an engine.

@@ -70,7 +70,7 @@ async fn insert(
     replace::replace(&mut tx, &mut workflow, content, wanted.collect(), made).await?;
     tx.changed(TOPIC, workflow.id.to_string());
     let change = Change::of("workflow", workflow.id).after(&workflow.definition());
-    call.commit(tx, change, shown(state, &workflow, None)).await
+    call.commit(tx, change, shown(state, &call.caller, &workflow, None)).await
 }
 
 /// The old name and `copy`, with a number where that is taken.

@@ -10,7 +10,8 @@ use lakeport_http::form::{Amend, Patch, Text};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{
-    CreateWorkflow, FailureStrategy, GlobalParam, SetSchedule, UpdateWorkflow, WarningType, WorkflowStatus,
+    Concurrency, CreateWorkflow, FailureStrategy, GlobalParam, SetSchedule, UpdateWorkflow, WarningType,
+    WorkflowStatus,
 };
 use crate::cron::Cron;
 use crate::scheduler::parameters;
@@ -31,6 +32,9 @@ pub struct Content {
     pub description: Option<String>,
     pub scheduler_engine: String,
     pub global_params: Vec<GlobalParam>,
+    /// Left out where it is the default: older versions' texts have none.
+    #[serde(default, skip_serializing_if = "Concurrency::is_default")]
+    pub concurrency: Concurrency,
     pub schedule: Option<Schedule>,
 }
 
@@ -103,6 +107,20 @@ impl FailureStrategy {
     }
 }
 
+impl Concurrency {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Concurrency::Parallel => "parallel",
+            Concurrency::Wait => "wait",
+            Concurrency::Discard => "discard",
+        }
+    }
+
+    pub fn is_default(&self) -> bool {
+        *self == Concurrency::default()
+    }
+}
+
 impl WarningType {
     pub fn as_str(self) -> &'static str {
         match self {
@@ -121,6 +139,7 @@ pub fn created(form: &CreateWorkflow, engines: &[String]) -> Result<Content, Vec
         description: form.description.as_ref().map(|description| description.0.clone()),
         scheduler_engine: form.scheduler_engine.clone().unwrap_or_else(|| ENGINE_DEFAULT.to_owned()),
         global_params: form.global_params.clone().unwrap_or_default(),
+        concurrency: form.concurrency.unwrap_or_default(),
         schedule: None,
     };
     check(&content, engines)?;
@@ -138,6 +157,7 @@ pub fn changed(form: &UpdateWorkflow, before: &Content, engines: &[String]) -> R
         content.scheduler_engine.clone_from(engine);
     }
     content.global_params = form.global_params.clone().over(Some(content.global_params)).unwrap_or_default();
+    content.concurrency = form.concurrency.0.unwrap_or(content.concurrency);
     // A workflow can be renamed even if its engine was removed.
     let kept = std::slice::from_ref(&before.scheduler_engine);
     let is_kept = content.scheduler_engine == before.scheduler_engine;

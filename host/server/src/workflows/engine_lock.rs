@@ -70,16 +70,16 @@ fn running() -> Error {
 }
 
 /// The engine's answer to a request under this lock; `lease_lost` if the lock is lost before.
-pub async fn asked<T>(turn: &Held, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub async fn asked<T>(turn: &Held, answer: impl Future<Output = T>) -> Result<T, Error> {
     let lost = turn.lost();
     tokio::select! {
         biased;
         () = lost.cancelled() => {
-            let message = "another server came to change the workflow at its engine before the engine answered; \
-                look at what it is now, and try again";
+            let message = "another server came to change the workflow at its engine before the engine answered; look \
+                at what it is now, and try again";
             Err(Error::unavailable("lease_lost", message).retry_after(1))
         }
-        answer = answer => answer,
+        answer = answer => Ok(answer),
     }
 }
 
@@ -94,10 +94,10 @@ mod tests {
             let of = |owner: &str| Leases::new(db.clone(), owner.to_owned());
             let lease = of("asleep").claim("turn", Duration::from_millis(600)).await.unwrap().unwrap();
             let turn = lease.hold_until_dropped();
-            assert_eq!(asked(&turn, async { Ok(7) }).await.unwrap(), 7);
+            assert_eq!(asked(&turn, async { 7 }).await.unwrap(), 7);
             db.execute("UPDATE leases SET expires_at = 1", &[]).await.unwrap();
             of("awake").claim("turn", leases::TTL).await.unwrap().unwrap();
-            let never = std::future::pending::<Result<(), Error>>();
+            let never = std::future::pending::<()>();
             assert_eq!(asked(&turn, never).await.unwrap_err().code(), "lease_lost");
             let mut tx = db.begin().await.unwrap();
             assert_eq!(tx.guard(&turn).await.unwrap_err().code(), "lease_lost");

@@ -83,6 +83,8 @@ pub struct CreateWorkflow {
     pub scheduler_engine: Option<String>,
     #[schemars(length(max = PARAMS_MAX))]
     pub global_params: Option<Vec<GlobalParam>>,
+    /// Absent: `parallel`.
+    pub concurrency: Option<Concurrency>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -97,6 +99,8 @@ pub struct UpdateWorkflow {
     #[serde(default)]
     #[schemars(length(max = PARAMS_MAX))]
     pub global_params: Patch<Vec<GlobalParam>>,
+    #[serde(default)]
+    pub concurrency: Amend<Concurrency>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -226,6 +230,19 @@ pub enum FailureStrategy {
     Continue,
     /// Nothing more is started.
     End,
+}
+
+/// What a run does while another one of the workflow is active.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Concurrency {
+    /// It runs, too.
+    #[default]
+    Parallel,
+    /// It waits for the end of earlier ones.
+    Wait,
+    /// It is not run.
+    Discard,
 }
 
 /// The results that cause a notification.

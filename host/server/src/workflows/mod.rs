@@ -10,6 +10,7 @@ mod engine_lock;
 pub mod forms;
 mod names;
 mod publications;
+mod reconcile;
 mod removals;
 pub mod rights;
 mod schedules;
@@ -20,13 +21,14 @@ pub mod testing;
 mod transfer;
 pub mod versions;
 mod view;
+mod wanted;
 
 use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
 use futures_util::future::BoxFuture;
 use lakeport_base::Error;
-use lakeport_bindings::engine::model::WorkflowRef;
+use lakeport_bindings::engine::model::{Deployment, WorkflowRef};
 use lakeport_http::Role::{Approver, Editor, Viewer};
 use lakeport_http::{Nothing, Route};
 use lakeport_store::{Db, Tx};
@@ -36,13 +38,15 @@ use crate::engines::Engines;
 use crate::part::{Fate, InUse, Part, Resource, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
-pub use api::{client_of, deployed as deployed_of, engine_client};
+pub use api::{EDGES_MAX, client_of, deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::WorkflowStatus;
 use names::WorkflowNames;
 pub use store::{by_id, deployed, engine_of, find, lock, names};
 pub use transfer::document::file_name;
 use versions::{Sum, Weight};
+pub use view::EdgeView;
+use wanted::{EngineStatus, Wanted};
 
 /// The change log's topic of workflows; the key is the id.
 pub const TOPIC: &str = "workflows";
@@ -70,6 +74,12 @@ pub struct Workflow {
     pub deployed: Option<Deployed>,
     /// The schedule that the engine was given last, as JSON.
     pub engine_schedule: Option<String>,
+    /// What its engine was asked for last, if the answer is not stored.
+    pub wanted: Option<Wanted>,
+    pub wanted_tries: i64,
+    pub engine_status: EngineStatus,
+    /// Why the engine does not have what is wanted.
+    pub engine_error: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -89,6 +99,8 @@ pub struct Summary {
     pub engine_code: Option<String>,
     pub engine_project: Option<String>,
     pub engine_schedule: Option<String>,
+    pub engine_status: EngineStatus,
+    pub engine_error: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -129,6 +141,20 @@ pub struct Deployed {
 }
 
 impl Deployed {
+    /// Takes over what the engine's answer says of it.
+    fn learn(&mut self, answer: &Deployment) {
+        let known = [
+            (&mut self.state, &answer.state),
+            (&mut self.code, &answer.code),
+            (&mut self.project, &answer.project),
+        ];
+        for (mine, told) in known {
+            if told.is_some() {
+                mine.clone_from(told);
+            }
+        }
+    }
+
     /// The reference for a plugin.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {
@@ -159,6 +185,10 @@ impl Workflow {
             published_digest: None,
             deployed: None,
             engine_schedule: None,
+            wanted: None,
+            wanted_tries: 0,
+            engine_status: EngineStatus::InSync,
+            engine_error: None,
             created_by: by.to_owned(),
             updated_by: by.to_owned(),
             created_at_ms: now_ms,
@@ -198,7 +228,7 @@ impl Workflow {
     }
 
     /// The engine that has it, or will have it.
-    fn engine(&self) -> &str {
+    pub fn engine(&self) -> &str {
         self.deployed.as_ref().map_or(&self.content.scheduler_engine, |deployed| &deployed.engine)
     }
 }
@@ -261,7 +291,7 @@ pub fn part() -> Part<Workflows> {
         workers: vec![
             Worker::new(Start::AtOnce, |state: Arc<Workflows>| async move { state.names.follow().await }),
             Worker::new(Start::AtOnce, publications::run_worker),
-            Worker::new(Start::AtOnce, removals::run_worker),
+            Worker::new(Start::AtOnce, reconcile::run_worker),
         ],
         in_use: vec![
             InUse { resource: "datasource", check: uses_datasource },

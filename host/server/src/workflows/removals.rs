@@ -1,40 +1,25 @@
 //! Deleted workflows that their engine still has: it did not answer, or has not finished. They are removed there later,
 //! and listed until then.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-use futures_util::StreamExt;
 use lakeport_base::time;
 use lakeport_base::{Error, failpoints};
+use lakeport_bindings::engine::model;
 use lakeport_http::Data;
-use lakeport_store::Held;
+use lakeport_store::{Held, Tx};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::sleep;
 
-use super::api::engine_client;
+use super::api::{engine_client, unknown};
 use super::forms::WorkflowPath;
-use super::{Call, Deployed, Workflows, engine_lock, rights, store};
-use crate::audit::{Change, Commit};
+use super::wanted::{EngineChange, Wanted};
+use super::{Call, Deployed, TOPIC, Workflow, Workflows};
+use super::{engine_lock, publications, reconcile, rights, store, tasks};
+use crate::audit::{self, Change, Commit};
 use crate::datasources::Rights;
+use crate::engines::Failure;
 
-/// The longest interval between two looks.
-const POLL: Duration = Duration::from_secs(5);
-/// Removals that are read at once, due first.
-const READ_AT_ONCE: i64 = 100;
-/// Engines that one server asks at once.
-const ENGINES_AT_ONCE: usize = 8;
-/// The pause before a removal is tried again: the first one, and the longest.
-const RETRY_MS: i64 = 5_000;
-const RETRY_MAX_MS: i64 = 5 * 60_000;
-/// Of an error, in characters.
-const ERROR_MAX_CHARS: usize = 2_000;
 /// The most listed removals.
 const LISTED_MAX: i64 = 500;
-/// Errors with which an engine itself refuses; with all others it did not say anything.
-const REFUSALS: [&str; 4] = ["engine_conflict", "engine_denied", "engine_failed", "unsupported_by_engine"];
 
 /// A deleted workflow that its engine still has.
 #[derive(Debug, Clone)]
@@ -116,136 +101,180 @@ pub async fn abandon(call: Call<WorkflowPath>) -> Result<Data<Option<RemovalView
 }
 
 /// Why a removal is pending that the engine has not finished.
-pub const UNFINISHED: &str = "the engine has not finished the removal";
+const UNFINISHED: &str = "the engine has not finished the removal";
 
-/// The result of asking an engine to remove a workflow.
-pub enum Removed {
-    Done,
-    /// The engine needs more time, and has this state.
-    Unfinished(Option<String>),
-    /// It did not say anything, for this reason.
-    Unanswered(String),
-    /// The engine refuses.
-    Refused(Error),
-}
-
-/// Asks the engine to remove a workflow, under its lock; fails only with `lease_lost`.
+/// Asks the engine to remove a workflow, under its lock. `None`: it has it no more. Fails if the engine refuses: then it
+/// keeps the workflow.
 pub async fn remove(
     state: &Workflows,
-    deployed: &Deployed,
     turn: &Held,
-    call_id: &str,
-) -> Result<Removed, Error> {
+    workflow: &Workflow,
+    wanted: &Wanted,
+) -> Result<Option<Removal>, Error> {
+    let Some(deployed) = &workflow.deployed else { return Ok(None) };
+    reconcile::want(state, turn, workflow.id, wanted).await?;
+    match ask(state, turn, deployed, &wanted.by.request_id).await? {
+        Removed::Done => Ok(None),
+        Removed::Later { deployed, reason, .. } => {
+            let now_ms = state.clock.now_ms();
+            let next_at_ms = reconcile::next_at_ms(now_ms, 0);
+            let error = Some(reason);
+            Ok(Some(Removal { deployed, deleted_at_ms: now_ms, next_at_ms, tries: 1, error }))
+        }
+        Removed::Refused { error, is_half } => {
+            reconcile::withdraw(state, turn, workflow, wanted.clone(), is_half).await?;
+            Err(refused(error))
+        }
+    }
+}
+
+/// By the contract, every refusal of an engine here is 502, even one because of its state.
+fn refused(error: Error) -> Error {
+    match error {
+        Error::Refused(refusal) if refusal.status == 409 => {
+            let message = format!("the engine keeps it, and so it was not deleted: {}", refusal.message);
+            Error::bad_gateway("engine_failed", message)
+        }
+        other => other,
+    }
+}
+
+/// Deletes a workflow that its engine has no more, or will have no more.
+pub async fn delete(
+    state: &Workflows,
+    turn: &Held,
+    workflow: &Workflow,
+    wanted: &Wanted,
+    left: Option<Removal>,
+) -> Result<(Tx, Option<Removal>), Error> {
+    let (id, by, now_ms) = (workflow.id, &wanted.by.name, state.clock.now_ms());
+    let mut tx = state.db.begin().await?;
+    tx.guard(turn).await?;
+    // Concurrent changes are deleted, too: the engine no longer has the workflow.
+    store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    store::want(&mut tx, id, None, now_ms).await?;
+    store::delete(&mut tx, id, by, now_ms).await?;
+    if let Some(left) = &left {
+        store::set_deployed(&mut tx, &left.deployed).await?;
+        store::begin_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
+    }
+    publications::end_of(&mut tx, id, by, now_ms).await?;
+    let are_deleted = matches!(wanted.change, EngineChange::Remove { cascade_delete_tasks: true });
+    tasks::leave(&mut tx, id, are_deleted, now_ms).await?;
+    tx.changed(TOPIC, id.to_string());
+    Ok((tx, left))
+}
+
+/// What an engine makes of a removal.
+enum Removed {
+    Done,
+    Later {
+        deployed: Deployed,
+        reason: String,
+        /// Otherwise it did not say anything.
+        has_answered: bool,
+    },
+    Refused {
+        error: Error,
+        is_half: bool,
+    },
+}
+
+/// Fails only if the lock is lost or the store fails.
+async fn ask(state: &Workflows, turn: &Held, deployed: &Deployed, call_id: &str) -> Result<Removed, Error> {
+    let mut known = deployed.clone();
+    let mut deployed = deployed.clone();
     let asked = async {
-        let client = engine_client(state, &deployed.engine, call_id).await?;
-        client.remove(&deployed.reference()).await
+        let client = engine_client(state, &deployed.engine, call_id).await.map_err(Failure::Refused)?;
+        let mut steps = 1;
+        loop {
+            let answer = client.remove(&deployed.reference()).await?;
+            if answer.phase != "again" || steps == reconcile::STEPS_MAX {
+                return Ok((answer, deployed.clone()));
+            }
+            steps += 1;
+            deployed.learn(&answer);
+            publications::keep(state, turn, &deployed).await.map_err(Failure::Open)?;
+        }
     };
-    Ok(match engine_lock::asked(turn, asked).await {
-        Ok(receipt) if receipt.settled => Removed::Done,
-        Ok(receipt) => Removed::Unfinished(receipt.state),
-        Err(error) if error.code() == "lease_lost" || matches!(error, Error::Internal(_)) => {
-            return Err(error);
-        }
-        Err(error) if REFUSALS.contains(&error.code()) => Removed::Refused(error),
-        Err(error) => Removed::Unanswered(shown(&error)),
-    })
-}
-
-/// The message for people; PostgreSQL's texts have no NUL.
-fn shown(error: &Error) -> String {
-    error.message().chars().filter(|&c| c != '\0').take(ERROR_MAX_CHARS).collect()
-}
-
-/// The time of the next attempt.
-pub fn next_at_ms(now_ms: i64, tries: i64) -> i64 {
-    let doublings = u32::try_from(tries.clamp(0, 16)).unwrap_or_default();
-    now_ms + (RETRY_MS << doublings).min(RETRY_MAX_MS)
-}
-
-/// Works until the server stops.
-pub async fn run_worker(state: Arc<Workflows>) {
-    loop {
-        if let Err(error) = look(&state).await {
-            tracing::warn!("looking for removals failed, trying again: {error}");
-        }
-        if state.stopping.run_until_cancelled(sleep(POLL)).await.is_none() {
-            return;
-        }
-    }
-}
-
-/// Tries what is due. An engine that does not answer is asked once.
-async fn look(state: &Workflows) -> Result<(), Error> {
-    let mut of_engine: BTreeMap<String, Vec<Removal>> = BTreeMap::new();
-    for removal in store::removals(&state.db, state.clock.now_ms(), READ_AT_ONCE).await? {
-        of_engine.entry(removal.deployed.engine.clone()).or_default().push(removal);
-    }
-    futures_util::stream::iter(of_engine.into_values())
-        .for_each_concurrent(ENGINES_AT_ONCE, |removals| async move {
-            for removal in removals {
-                match attempt(state, removal.deployed.id).await {
-                    Ok(true) => {}
-                    Ok(false) => return,
-                    Err(error) => {
-                        let workflow = removal.deployed.id;
-                        tracing::warn!(workflow, "a removal goes on later: {error}");
-                        return;
-                    }
+    let answer: Result<(model::Deployment, Deployed), Failure> = engine_lock::asked(turn, asked).await?;
+    failpoints::reach("removal.asked");
+    let (error, is_half) = match answer {
+        Ok((answer, _)) if answer.phase == "done" => return Ok(Removed::Done),
+        Ok((answer, of)) => {
+            known = of;
+            known.learn(&answer);
+            match answer.phase.as_str() {
+                "again" | "waiting" => {
+                    let reason = UNFINISHED.to_owned();
+                    return Ok(Removed::Later { deployed: known, reason, has_answered: true });
                 }
+                _ => (reconcile::failure_of(answer), true),
             }
-        })
-        .await;
-    Ok(())
-}
-
-/// False if the engine did not answer.
-async fn attempt(state: &Workflows, id: i64) -> Result<bool, Error> {
-    let Some(turn) = engine_lock::try_take(state, id).await? else { return Ok(true) };
-    let work = async |turn: &Held| {
-        // Another server may have been faster.
-        let Some(removal) = store::removal(&state.db, id).await? else { return Ok(true) };
-        let outcome = remove(state, &removal.deployed, turn, &format!("removal-{id}")).await?;
-        failpoints::reach("removal.asked");
-        let mut tx = state.db.begin().await?;
-        tx.guard(turn).await?;
-        let mut later = async |reason: &str| {
-            let next_at_ms = next_at_ms(state.clock.now_ms(), removal.tries);
-            store::retry_removal(&mut tx, id, next_at_ms, reason).await
-        };
-        let has_answered = match outcome {
-            Removed::Done => {
-                tracing::info!(workflow = id, "a deleted workflow was removed from its engine");
-                store::end_removal(&mut tx, id).await?
-            }
-            Removed::Unanswered(reason) => {
-                later(&reason).await?;
-                false
-            }
-            Removed::Unfinished(state) => {
-                later(UNFINISHED).await?;
-                let state = state.or_else(|| removal.deployed.state.clone());
-                store::set_deployed(&mut tx, &Deployed { state, ..removal.deployed }).await?;
-                true
-            }
-            Removed::Refused(error) => {
-                later(&shown(&error)).await?;
-                true
-            }
-        };
-        tx.commit().await?;
-        Ok(has_answered)
+        }
+        Err(failure) => {
+            let is_half = matches!(failure, Failure::Open(_));
+            (failure.into_error(), is_half)
+        }
     };
-    turn.work(&state.stopping, work).await.unwrap_or(Ok(false))
+    match error {
+        Error::Internal(_) => Err(error),
+        error if reconcile::is_refusal(&error) => Ok(Removed::Refused { error, is_half }),
+        error => {
+            Ok(Removed::Later { deployed: known, reason: reconcile::shown(&error), has_answered: false })
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Carries on a deletion that a server left in between; false if the engine did not answer.
+pub async fn carry_on(
+    state: &Workflows,
+    turn: &Held,
+    workflow: &Workflow,
+    wanted: Wanted,
+) -> Result<bool, Error> {
+    let left = match remove(state, turn, workflow, &wanted).await {
+        Ok(left) => left,
+        Err(error) if reconcile::is_refusal(&error) => {
+            tracing::warn!(
+                workflow = workflow.id,
+                "the engine keeps a workflow that was to be deleted: {error}"
+            );
+            return Ok(true);
+        }
+        Err(error) => return Err(error),
+    };
+    let (mut tx, _) = delete(state, turn, workflow, &wanted, left).await?;
+    let change = Change::of("workflow", workflow.id).before(&workflow.definition());
+    audit::note(state, &mut tx, wanted.by.actor(), &change);
+    tx.commit().await?;
+    Ok(true)
+}
 
-    #[test]
-    fn pauses_grow_up_to_a_limit() {
-        assert_eq!(next_at_ms(0, 0), RETRY_MS);
-        assert_eq!(next_at_ms(0, 1), 2 * RETRY_MS);
-        assert_eq!(next_at_ms(7, 1_000), 7 + RETRY_MAX_MS);
-    }
+/// Removes a deleted workflow from its engine, if it has it still; false if the engine did not answer.
+pub async fn pursue(state: &Workflows, id: i64, turn: &Held) -> Result<bool, Error> {
+    // Another server may have been faster.
+    let Some(removal) = store::removal(&state.db, id).await? else { return Ok(true) };
+    let outcome = ask(state, turn, &removal.deployed, &format!("removal-{id}")).await?;
+    let mut tx = state.db.begin().await?;
+    tx.guard(turn).await?;
+    let next_at_ms = reconcile::next_at_ms(state.clock.now_ms(), removal.tries);
+    let has_answered = match outcome {
+        Removed::Done => {
+            tracing::info!(workflow = id, "a deleted workflow was removed from its engine");
+            store::end_removal(&mut tx, id).await?;
+            true
+        }
+        Removed::Later { deployed, reason, has_answered } => {
+            store::retry_removal(&mut tx, id, next_at_ms, &reason).await?;
+            store::set_deployed(&mut tx, &deployed).await?;
+            has_answered
+        }
+        Removed::Refused { error, .. } => {
+            store::retry_removal(&mut tx, id, next_at_ms, &reconcile::shown(&error)).await?;
+            true
+        }
+    };
+    tx.commit().await?;
+    Ok(has_answered)
 }

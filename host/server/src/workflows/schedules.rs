@@ -1,5 +1,5 @@
-//! Schedules: set, turned on and off. For a deployed workflow the engine is called first; a refused change is
-//! not stored.
+//! Schedules: set, turned on and off. A change of a deployed workflow is made in its engine, see [`reconcile`]; one that
+//! the engine refuses is not stored.
 
 use lakeport_base::Error;
 use lakeport_base::time;
@@ -10,11 +10,13 @@ use lakeport_store::Held;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::api::{deployed, engine_client, latest, shown, unknown};
-use super::definition::{self, Schedule};
+use super::api::{deployed, latest, shown, unknown};
+use super::definition::{self, Content, Schedule};
 use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
-use super::versions::{self, Made, Source};
+use super::reconcile::{self, Changed};
+use super::versions::{Made, Source};
 use super::view::WorkflowView;
+use super::wanted::{By, EngineChange, Wanted};
 use super::{Deployed, TOPIC, Workflow, engine_lock, rights, store};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
@@ -73,65 +75,31 @@ pub async fn preview(call: SetCall) -> Result<Data<SchedulePreview>, Error> {
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = super::get(state, id).await?;
+    let workflow = reconcile::settled(state, id, turn).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     let schedule = check(call, &workflow)?;
     let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
-    let told = match workflow.in_engine() {
+    let Changed { tx, before, after } = match workflow.in_engine() {
         Some(deployed) => {
-            let client = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
-            engine_lock::asked(turn, tell(&client, deployed, &schedule)).await?
+            let wanted = Wanted { change: EngineChange::SetSchedule { schedule }, by: By::of(call) };
+            reconcile::carry_out(state, turn, &workflow, deployed, wanted).await?
         }
-        None => None,
+        None => {
+            let mut tx = state.db.begin().await?;
+            tx.guard(turn).await?;
+            let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+            call.check_if_match(&before.etag())?;
+            let mut after = before.clone();
+            let content = Content { schedule: Some(schedule), ..before.content.clone() };
+            let by = &call.caller.name;
+            let made = Made { source: Source::Update, comment: None, by, now_ms: state.clock.now_ms() };
+            reconcile::set_schedule(&mut tx, &mut after, content, made).await?;
+            tx.changed(TOPIC, id.to_string());
+            Changed { tx, before, after }
+        }
     };
-    let mut tx = state.db.begin().await?;
-    tx.guard(turn).await?;
-    let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    if workflow.in_engine().is_none() {
-        // Otherwise the engine has the schedule already: it was set for the version that was compared before.
-        call.check_if_match(&before.etag())?;
-    }
-    let mut after = before.clone();
-    let mut content = before.content.clone();
-    content.schedule = Some(schedule);
-    let by = &call.caller.name;
-    let made = Made { source: Source::Update, comment: None, by, now_ms: state.clock.now_ms() };
-    if workflow.in_engine().is_some() {
-        after.engine_schedule = content.schedule_text();
-    }
-    if !versions::change_content(&mut tx, &mut after, content, made).await? {
-        // After a rollback the engine may have had another one.
-        after.note_change(false);
-    }
-    // Also if the definition has it already, from a rollback or an import.
-    after.schedule_version = after.version;
-    store::set_engine_schedule(&mut tx, &after).await?;
-    versions::check_tasks(&mut tx, &mut after).await?;
-    if let Some(told) = told {
-        store::set_deployed(&mut tx, &told).await?;
-    }
-    tx.changed(TOPIC, id.to_string());
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(state, &after, latest)).await
-}
-
-/// Sets the schedule in an engine with a timer; returns the deployment to store.
-async fn tell(
-    client: &EngineClient,
-    deployed: &Deployed,
-    schedule: &Schedule,
-) -> Result<Option<Deployed>, Error> {
-    let reference = deployed.reference();
-    if !client.has_schedules(reference.id)? {
-        return Ok(None);
-    }
-    let schedule = for_engine(client, reference.id, schedule).await?;
-    let receipt = client.set_schedule(&reference, Some(&schedule)).await?;
-    Ok(kept(deployed, receipt))
-}
-
-fn kept(deployed: &Deployed, receipt: model::Receipt) -> Option<Deployed> {
-    receipt.state.map(|state| Deployed { state: Some(state), ..deployed.clone() })
+    call.commit(tx, change, shown(state, &call.caller, &after, latest)).await
 }
 
 /// In a plugin's form; 409 if its engine uses another form.
@@ -215,59 +183,12 @@ async fn switch_in_turn(
     turn: &Held,
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = super::get(state, id).await?;
+    let workflow = reconcile::settled(state, id, turn).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = refuse_without(state, &workflow, status)?;
     let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
-    let told = tell_state(state, &workflow, deployed, status, call.request_id.as_str());
-    let told = engine_lock::asked(turn, told).await?;
-    let mut tx = state.db.begin().await?;
-    tx.guard(turn).await?;
-    let mut after = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    after.status = status;
-    store::set_status(&mut tx, id, status).await?;
-    if status == WorkflowStatus::Online {
-        after.engine_schedule = workflow.content.schedule_text();
-        // The version that was read: meanwhile there may be others.
-        after.schedule_version = workflow.version;
-        after.note_change(false);
-        store::set_engine_schedule(&mut tx, &after).await?;
-        versions::check_tasks(&mut tx, &mut after).await?;
-    }
-    if let Some(told) = told {
-        store::set_deployed(&mut tx, &told).await?;
-    }
-    tx.changed(TOPIC, id.to_string());
+    let wanted = Wanted { change: EngineChange::Switch { status }, by: By::of(call) };
+    let Changed { tx, after, .. } = reconcile::carry_out(state, turn, &workflow, deployed, wanted).await?;
     let change = Change::of("workflow", id).before(&workflow.status).after(&status);
-    call.commit(tx, change, shown(state, &after, latest)).await
-}
-
-/// Switches the schedule; one that a rollback or an import has changed is set first. Returns the deployment to store.
-async fn tell_state(
-    state: &Workflows,
-    workflow: &Workflow,
-    deployed: &Deployed,
-    status: WorkflowStatus,
-    call_id: &str,
-) -> Result<Option<Deployed>, Error> {
-    let client = engine_client(state, &deployed.engine, call_id).await?;
-    let reference = deployed.reference();
-    if !client.has_schedules(reference.id)? {
-        let message = format!(
-            "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
-            deployed.engine
-        );
-        return Err(Error::not_yet(message));
-    }
-    let mut deployed = deployed.clone();
-    let is_online = status == WorkflowStatus::Online;
-    let schedule = workflow.content.schedule.as_ref().filter(|_| is_online);
-    if let (Some(schedule), true) = (schedule, workflow.engine_schedule != workflow.content.schedule_text()) {
-        let told = tell(&client, &deployed, schedule).await?;
-        deployed = told.unwrap_or(deployed);
-    }
-    let reference = deployed.reference();
-    let receipt =
-        if is_online { client.online(&reference).await? } else { client.offline(&reference).await? };
-    Ok(Some(kept(&deployed, receipt).unwrap_or(deployed)))
+    call.commit(tx, change, shown(state, &call.caller, &after, latest)).await
 }

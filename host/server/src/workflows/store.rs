@@ -13,6 +13,7 @@ use super::forms::WorkflowStatus;
 use super::names::Named;
 use super::removals::Removal;
 use super::versions::{Sum, Weight};
+use super::wanted::{EngineStatus, Wanted};
 use super::{Deployed, PublicationState, Summary, Workflow};
 use crate::engines::{EngineRecord, store as engines};
 use crate::execution_records::ExecutionView;
@@ -23,7 +24,8 @@ macro_rules! columns {
     () => {
         "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
          status, publication, published_version, published_digest, engine, engine_name, engine_code, engine_project, \
-         engine_revision, engine_state, engine_schedule, created_by, updated_by, created_at, updated_at"
+         engine_revision, engine_state, engine_schedule, wanted, wanted_tries, engine_status, engine_error, \
+         created_by, updated_by, created_at, updated_at"
     };
 }
 
@@ -56,6 +58,13 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
         published_digest: row.get("published_digest")?,
         deployed: in_engine(&mut row, id)?,
         engine_schedule: row.get("engine_schedule")?,
+        wanted: match row.get::<Option<String>>("wanted")? {
+            Some(text) => Some(serde_json::from_str(&text).map_err(Error::internal)?),
+            None => None,
+        },
+        wanted_tries: row.get("wanted_tries")?,
+        engine_status: EngineStatus::parse(&row.get::<String>("engine_status")?)?,
+        engine_error: row.get("engine_error")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -135,7 +144,7 @@ pub async fn page(db: &Db, ids: &[i64], paging: &Paging, zone: Tz) -> Result<Vec
             concat!(
                 "SELECT w.*, latest.* FROM (SELECT id, CASE WHEN octet_length(content) <= $2 THEN content END AS content, \
                  version, changed_version, status, publication, published_version, engine_code, engine_project, \
-                 engine_schedule, created_by, updated_by, created_at, updated_at \
+                 engine_schedule, engine_status, engine_error, created_by, updated_by, created_at, updated_at \
                  FROM workflows WHERE deleted_at IS NULL AND id ",
                 $ids,
                 ") AS w",
@@ -217,6 +226,8 @@ fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {
         engine_code: row.get("engine_code")?,
         engine_project: row.get("engine_project")?,
         engine_schedule: row.get("engine_schedule")?,
+        engine_status: EngineStatus::parse(&row.get::<String>("engine_status")?)?,
+        engine_error: row.get("engine_error")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -346,6 +357,79 @@ pub async fn set_engine_schedule(tx: &mut Tx, workflow: &Workflow) -> Result<(),
 pub async fn set_publication(tx: &mut Tx, id: i64, publication: PublicationState) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET publication = $2 WHERE id = $1";
     tx.execute(SET, &[id.into(), publication.as_str().into()]).await.map(drop)
+}
+
+/// Notes what its engine is asked for and when that is due, or that nothing is. Returns the status of its engine.
+pub async fn want(
+    tx: &mut Tx,
+    id: i64,
+    wanted: Option<&Wanted>,
+    due_at_ms: i64,
+) -> Result<(EngineStatus, Option<String>), Error> {
+    const WANT: &str = "UPDATE workflows SET wanted = $2, wanted_at = $3, wanted_tries = 0, engine_error = NULL \
+        WHERE id = $1";
+    let text = wanted.map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    tx.execute(WANT, &[id.into(), text.into(), wanted.map(|_| due_at_ms).into()]).await?;
+    note_engine_status(tx, id).await
+}
+
+/// Notes another attempt, what came of it, and when the next is due.
+pub async fn want_later(
+    tx: &mut Tx,
+    id: i64,
+    due_at_ms: i64,
+    status: EngineStatus,
+    error: &str,
+) -> Result<(), Error> {
+    const LATER: &str = "UPDATE workflows SET wanted_at = $2, wanted_tries = wanted_tries + 1, engine_status = $3, \
+        engine_error = $4 WHERE id = $1 AND wanted IS NOT NULL";
+    let values = [id.into(), due_at_ms.into(), status.as_str().into(), error.into()];
+    tx.execute(LATER, &values).await.map(drop)
+}
+
+/// Derives the status of its engine, with its error: pending while something is wanted, else what the last deployment
+/// has made of it.
+pub async fn note_engine_status(tx: &mut Tx, id: i64) -> Result<(EngineStatus, Option<String>), Error> {
+    macro_rules! last {
+        ($what:literal) => {
+            concat!(
+                "(SELECT ",
+                $what,
+                " FROM publications WHERE workflow_id = $1 AND deployment_state IS NOT NULL ORDER BY id DESC LIMIT 1)"
+            )
+        };
+    }
+    const NOTE: &str = concat!(
+        "UPDATE workflows SET engine_status = CASE WHEN wanted IS NOT NULL THEN 'pending' ELSE coalesce(",
+        last!("CASE deployment_state WHEN 'success' THEN NULL ELSE deployment_state END"),
+        ", 'in_sync') END, engine_error = CASE WHEN wanted IS NOT NULL THEN engine_error ELSE ",
+        last!(
+            "CASE deployment_state WHEN 'failed' THEN \
+               'version ' || CAST(version AS TEXT) || ' was not deployed: ' || coalesce(deployment_error, '') END"
+        ),
+        " END WHERE id = $1 RETURNING engine_status, engine_error"
+    );
+    let rows = tx.query(NOTE, &[id.into()]).await?;
+    let row = rows.first().ok_or_else(|| Error::not_found("workflow", id))?;
+    Ok((EngineStatus::parse(&row.get::<String>(0)?)?, row.get(1)?))
+}
+
+/// Workflows of whose engines something is due, so many of each at most, with the engines, longest overdue first.
+pub async fn due_at_engines(db: &Db, now_ms: i64, of_engine: i64) -> Result<Vec<(i64, String)>, Error> {
+    const DUE: &str = "SELECT id, engine FROM (SELECT id, engine, due, row_number() OVER (PARTITION BY engine ORDER BY due, id) \
+        AS place FROM (SELECT id, engine, wanted_at AS due FROM workflows \
+        WHERE wanted_at IS NOT NULL AND wanted_at <= $1 AND deleted_at IS NULL UNION ALL \
+        SELECT id, engine, removal_at FROM workflows WHERE removal_at IS NOT NULL AND removal_at <= $1) AS both_kinds \
+        WHERE engine IS NOT NULL) AS placed WHERE place <= $2 ORDER BY due, id";
+    let rows = db.read(DUE, &[now_ms.into(), of_engine.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+/// Tries later what is due at its engine.
+pub async fn postpone_at_engine(db: &Db, id: i64, at_ms: i64) -> Result<(), Error> {
+    const POSTPONE: &str = "UPDATE workflows SET wanted_at = CASE WHEN wanted_at IS NOT NULL THEN $2 END, \
+        removal_at = CASE WHEN removal_at IS NOT NULL THEN $2 END WHERE id = $1";
+    db.execute(POSTPONE, &[id.into(), at_ms.into()]).await.map(drop)
 }
 
 pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), Error> {

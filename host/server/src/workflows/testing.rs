@@ -3,7 +3,7 @@
 use lakeport_store::{Db, Tx};
 
 use super::definition::{Content, Schedule};
-use super::forms::{FailureStrategy, WarningType};
+use super::forms::{Concurrency, FailureStrategy, WarningType};
 use super::versions::{self, Made, Source};
 use super::{Workflow, store};
 
@@ -13,6 +13,7 @@ pub fn named(name: &str) -> Workflow {
         description: None,
         scheduler_engine: "local".to_owned(),
         global_params: Vec::new(),
+        concurrency: Concurrency::default(),
         schedule: None,
     };
     Workflow { version: 1, changed_version: 1, ..Workflow::draft(content, "me", 5) }

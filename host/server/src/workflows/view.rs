@@ -2,14 +2,15 @@
 
 use chrono_tz::Tz;
 use lakeport_base::time;
-use lakeport_http::etag_of;
+use lakeport_http::{Caller, etag_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::definition::{Content, Schedule};
-use super::forms::{FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
+use super::forms::{Concurrency, FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
 use super::publications::PublicationView;
 use super::versions::{Source, Version};
+use super::wanted::EngineStatus;
 use super::{PublicationState, Summary, Workflow};
 use crate::execution_records::ExecutionView;
 use crate::workflows::tasks::TaskView;
@@ -45,6 +46,8 @@ impl Summary {
             engine_code: deployed.and_then(|deployed| deployed.code.clone()),
             engine_project: deployed.and_then(|deployed| deployed.project.clone()),
             engine_schedule: workflow.engine_schedule.clone(),
+            engine_status: workflow.engine_status,
+            engine_error: workflow.engine_error.clone(),
             created_by: workflow.created_by.clone(),
             updated_by: workflow.updated_by.clone(),
             created_at_ms: workflow.created_at_ms,
@@ -106,7 +109,12 @@ pub struct WorkflowView {
     /// The schedule that the engine has, where it is another one: after a rollback or an import, until the next
     /// publication, or until it is put online again. Otherwise null.
     engine_schedule: Option<ScheduleView>,
+    /// Whether the engine has what is wanted of it: the schedule and its state, and the approved version.
+    engine_state: EngineStatus,
+    /// Why it does not have it, or why that is not known. Null, too, for a caller that is bound to data sources.
+    engine_error: Option<String>,
     global_params: Vec<GlobalParam>,
+    concurrency: Concurrency,
     latest_execution: Option<ExecutionView>,
     created_by: String,
     updated_by: String,
@@ -181,13 +189,26 @@ impl WorkflowView {
             publish_status,
             current_version: workflow.version,
             published_version: workflow.published_version,
+            engine_state: workflow.engine_status,
+            engine_error: workflow.engine_error,
             global_params: content.global_params,
+            concurrency: content.concurrency,
             latest_execution: latest,
             created_by: workflow.created_by,
             updated_by: workflow.updated_by,
             created_at: time::shown(workflow.created_at_ms, zone),
             updated_at: time::shown(workflow.updated_at_ms, zone),
         }
+    }
+}
+
+impl WorkflowView {
+    /// For a bound caller without what may show a task's text.
+    pub fn for_caller(mut self, caller: &Caller) -> WorkflowView {
+        if caller.is_bound() {
+            self.engine_error = None;
+        }
+        self
     }
 }
 

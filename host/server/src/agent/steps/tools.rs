@@ -11,7 +11,7 @@ use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::tool::{Artifact, Context, Outcome};
 use lakeport_plugins::tool::Tool;
-use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, Memo};
+use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ impl PluginTools {
             settings: serde_json::json!({}),
             auth_recipe: None,
             time_zone: self.state.config.time_zone,
-            memo: Memo::default(),
+            memo: Arc::default(),
         }
     }
 

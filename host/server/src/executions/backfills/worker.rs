@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::progress::{self, Outcome, Row};
 use super::store::{self, Backfill, Begun, Ended, RunEnd, State};
 use super::{CAUSE, TOPIC};
-use crate::engines::{self, EngineClient};
+use crate::engines;
 use crate::execution_records::Run;
 use crate::executions::Executions;
 use crate::executions::runs::{self, Start};
@@ -552,6 +552,7 @@ impl Call {
             cause: CAUSE,
             business_time_ms: Some(self.backfill.dates[self.position]),
             failure_strategy: self.backfill.strategy.as_str(),
+            part: None,
             guard: Some(&self.held),
         };
         runs::start_run(&self.state, &deployed, &start, Some(key.to_owned()), &self.id()).await
@@ -583,11 +584,13 @@ impl Call {
 
     async fn try_stop(&self, key: &str) -> Result<(), Error> {
         let Some(run) = runs::store::find_by_key(&self.state.db, key).await? else { return Ok(()) };
-        let workflow = runs::workflow_of(&self.state, &run).await?;
-        let Some(instance_id) = run.instance_id.filter(|_| run.ended_at_ms.is_none()) else { return Ok(()) };
-        let record = runs::engine_of(&self.state, &run.engine).await?;
-        let client = EngineClient::of(&self.state.engines, &record, &self.id());
-        client.cancel(&workflow, &Target::Instance(instance_id)).await.map(drop)
+        if run.instance_id.is_none() || run.ended_at_ms.is_some() {
+            return Ok(());
+        }
+        let (client, Some(this)) = runs::at_engine(&self.state, &run, &self.id()).await? else {
+            return Ok(());
+        };
+        client.cancel(&this.workflow, &Target::Instance(this.id)).await.map(drop)
     }
 
     /// One transaction under the lease.

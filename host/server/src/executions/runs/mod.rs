@@ -3,7 +3,9 @@
 //! A request for a run is recorded first, with the key that the engine gets. If the answer, the request or
 //! this server is lost, the watcher finds the run by its key. A run without an end stays watched.
 
+pub mod api;
 pub mod store;
+mod view;
 
 use std::time::Duration;
 
@@ -12,13 +14,16 @@ use lakeport_base::failpoints;
 use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
 use lakeport_store::Held;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::engines::{self, EngineClient, EngineRecord, Unstarted};
+use crate::engines::{self, EngineClient, EngineRecord, Failure};
 pub use crate::execution_records::Run;
 use crate::executions::Executions;
 use crate::executions::backfills;
-use crate::executions::watch::kept_message;
+use crate::executions::watch::{self, kept_message};
+use crate::workflows::forms::FailureStrategy;
 use crate::workflows::{self, Deployed};
 
 /// The change log's topic of requested runs; the key is the engine's name.
@@ -58,6 +63,17 @@ pub async fn workflow_of(state: &Executions, run: &Run) -> Result<WorkflowRef, E
     ))
 }
 
+/// A client of the run's engine, and the run as that knows it; `None` while the engine has not named it.
+pub async fn at_engine(
+    state: &Executions,
+    run: &Run,
+    call_id: &str,
+) -> Result<(EngineClient, Option<InstanceRef>), Error> {
+    let record = engine_of(state, &run.engine).await?;
+    let workflow = workflow_of(state, run).await?;
+    Ok((EngineClient::of(&state.engines, &record, call_id), run.reference(workflow)))
+}
+
 /// The configuration of an engine that has deployments or runs.
 pub async fn engine_of(state: &Executions, name: &str) -> Result<EngineRecord, Error> {
     let gone = || {
@@ -79,8 +95,36 @@ pub struct Start<'s> {
     pub business_time_ms: Option<i64>,
     /// `CONTINUE` or `END`.
     pub failure_strategy: &'s str,
+    /// `None`: all of the workflow.
+    pub part: Option<Part>,
     /// The lease under which it is asked for.
     pub guard: Option<&'s Held>,
+}
+
+/// A part of a workflow.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    pub task_id: i64,
+    pub reach: Reach,
+}
+
+/// How far a run of a part goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// The task and all that come after it.
+    From,
+    /// The task alone.
+    Only,
+}
+
+impl Reach {
+    fn as_str(self) -> &'static str {
+        match self {
+            Reach::From => "from",
+            Reach::Only => "only",
+        }
+    }
 }
 
 /// Starts a run and returns the engine's id for it, after 20 s at most; 504 `engine_timeout` has the key by
@@ -102,6 +146,8 @@ pub async fn start_run(
     let new_key = || uuid::Uuid::now_v7().to_string();
     let before = before.map(|run| (is_meant(state, &run, deployed), run));
     let is_repeat = matches!(before, Some((true, _)));
+    let client = EngineClient::of(&state.engines, &record, call_id);
+    refuse_unfit(&client, deployed, wanted)?;
     let run = match before {
         Some((true, run)) => run,
         Some((false, _)) => ask(state, deployed, wanted, new_key()).await?,
@@ -111,13 +157,12 @@ pub async fn start_run(
         return Ok(instance_id);
     }
     failpoints::reach("runs.asked");
-    let client = EngineClient::of(&state.engines, &record, call_id);
     let key = run.key.clone().unwrap_or_default();
     let started = async {
         let known = if is_repeat { found(state, &client, deployed, &run).await? } else { None };
         match known {
             Some(instance_id) => Ok(instance_id),
-            None => start(state, &client, deployed, &run, wanted.failure_strategy).await,
+            None => start(state, &client, deployed, &run, wanted).await,
         }
     };
     let started = timeout_at(until, started).await;
@@ -130,6 +175,23 @@ pub async fn start_run(
         );
         Err(Error::timed_out("engine_timeout", message))
     })
+}
+
+/// 409 `unsupported_by_engine` if the engine cannot run it as it is wanted.
+fn refuse_unfit(client: &EngineClient, deployed: &Deployed, wanted: &Start<'_>) -> Result<(), Error> {
+    let ends = wanted.failure_strategy == FailureStrategy::End.as_str();
+    let needs = [
+        (wanted.part.is_some(), "start_at", "run a part of a workflow"),
+        (wanted.business_time_ms.is_some(), "business_time", "run a workflow for another time than now"),
+        (ends, "failure_end", "end a run at a failure; use the failure strategy CONTINUE"),
+    ];
+    for (is_needed, feature, what) in needs {
+        if is_needed && !client.has_feature(deployed.id.unsigned_abs(), feature)? {
+            let message = format!("the engine `{}` cannot {what}", deployed.engine);
+            return Err(Error::conflict("unsupported_by_engine", message));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a repeat refers to this run: it was not refused, and is not older than stored answers.
@@ -156,6 +218,7 @@ async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: S
         started_at_ms: None,
         ended_at_ms: None,
         message: None,
+        workflow_version: None,
         version: 0,
     };
     let mut tx = state.db.begin().await?;
@@ -165,6 +228,7 @@ async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: S
     let id = store::insert(&mut tx, &run).await?;
     let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
     run.id = id.ok_or_else(twin)?;
+    tx.changed(TOPIC, run.engine.clone());
     tx.commit().await?;
     Ok(run)
 }
@@ -174,7 +238,7 @@ async fn start(
     client: &EngineClient,
     deployed: &Deployed,
     run: &Run,
-    failure_strategy: &str,
+    wanted: &Start<'_>,
 ) -> Result<String, Error> {
     let request = RunRequest {
         workflow: deployed.reference(),
@@ -182,22 +246,29 @@ async fn start(
         cause: run.cause.clone(),
         business_time: run.business_time_ms,
         params: Vec::new(),
-        failure_strategy: failure_strategy.to_owned(),
+        failure_strategy: wanted.failure_strategy.to_owned(),
+        start_at: wanted.part.map(|part| part.task_id.unsigned_abs()),
+        reach: wanted.part.map_or("all", |part| part.reach.as_str()).to_owned(),
         extra: None,
     };
     let started = match client.start(&request, run.asked_at_ms).await {
         Ok(started) => started,
-        Err(Unstarted::Open(error)) => return Err(error),
-        Err(Unstarted::Refused(error)) => {
+        Err(Failure::Open(error)) => return Err(error),
+        Err(Failure::Refused(error)) => {
             end_unstarted(state, run, &error.to_string()).await?;
             return Err(error);
         }
     };
     failpoints::reach("runs.started");
-    answered(state, run, started.instance.as_deref(), &started.trigger).await?;
+    let trigger = started.trigger.or_else(|| started.instance.clone());
+    let Some(trigger) = trigger else {
+        let message = "it named neither the run nor the code of its start".to_owned();
+        return Err(client.broke("runs.start", Some(request.workflow.id), message));
+    };
+    answered(state, run, started.instance.as_deref(), &trigger).await?;
     match started.instance {
         Some(instance_id) => Ok(instance_id),
-        None => begun(state, client, deployed, run, &started.trigger).await,
+        None => begun(state, client, deployed, run, &trigger).await,
     }
 }
 
@@ -241,6 +312,17 @@ async fn answered(
 ) -> Result<(), Error> {
     let mut tx = state.db.begin().await?;
     store::answered(&mut tx, run, instance_id, trigger).await?;
+    tx.changed(TOPIC, run.engine.clone());
+    tx.commit().await
+}
+
+/// Looks at a run that its engine has accepted to change, and makes the watcher look again. A failure to ask the engine
+/// must not look like its refusal.
+pub async fn look_after_change(state: &Executions, run: &Run, call_id: &str) -> Result<(), Error> {
+    if let Err(error) = watch::look_at(state, run, call_id).await {
+        tracing::debug!("polling the engine failed: {error}");
+    }
+    let mut tx = state.db.begin().await?;
     tx.changed(TOPIC, run.engine.clone());
     tx.commit().await
 }

@@ -1,8 +1,9 @@
 //! Runs, and the engines' watch cursors, in the store.
 
 use lakeport_base::Error;
+use lakeport_http::Paging;
 use lakeport_store::Retained;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
 use crate::execution_records::Run;
 
@@ -10,7 +11,7 @@ use crate::execution_records::Run;
 macro_rules! columns {
     () => {
         "id, engine, workflow_id, workflow_name, key, trigger_code, instance_id, state, cause, business_time, \
-         asked_at, started_at, ended_at, message, version"
+         asked_at, started_at, ended_at, message, workflow_version, version"
     };
 }
 
@@ -38,6 +39,7 @@ fn run(row: &Row) -> Result<Run, Error> {
         started_at_ms: row.get("started_at")?,
         ended_at_ms: row.get("ended_at")?,
         message: row.get("message")?,
+        workflow_version: row.get("workflow_version")?,
         version: row.get("version")?,
     })
 }
@@ -51,6 +53,20 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE key = $1");
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
+}
+
+/// A page of a workflow's runs, newest first, and how many there are.
+pub async fn of_workflow(db: &Db, id: i64, paging: &Paging) -> Result<(i64, Vec<Run>), Error> {
+    const COUNT: &str = "SELECT count(*) FROM runs WHERE workflow_id = $1";
+    const PAGE: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM runs WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"
+    );
+    let count = Select::new(COUNT, [id.into()], |row| row.get::<i64>(0));
+    let page = Select::new(PAGE, [id.into(), paging.page_size.into(), paging.offset().into()], run);
+    let (count, runs) = db.read_all((count, page)).await?;
+    Ok((count.first().copied().unwrap_or_default(), runs))
 }
 
 /// The engine's run with this id.
@@ -124,11 +140,19 @@ pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> 
     db.read(UNANSWERED, &values).await?.iter().map(run).collect()
 }
 
+/// Whether an engine's answer to a start is unknown.
+pub async fn has_unanswered(db: &Db, engine: &str) -> Result<bool, Error> {
+    const HAS: &str =
+        "SELECT 1 FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL LIMIT 1";
+    Ok(!db.read(HAS, &[engine.into()]).await?.is_empty())
+}
+
 /// Inserts one; `None` if it exists already.
 pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runs (engine, workflow_id, workflow_name, key, trigger_code, instance_id, \
-        state, cause, business_time, asked_at, started_at, ended_at, message) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING RETURNING id";
+        state, cause, business_time, asked_at, started_at, ended_at, message, workflow_version) \
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, CAST($9 AS BIGINT), $10, CAST($11 AS BIGINT), CAST($12 AS BIGINT), $13, \
+        (SELECT published_version FROM workflows WHERE id = $2) WHERE TRUE ON CONFLICT DO NOTHING RETURNING id";
     let values: [Value; 13] = [
         new.engine.as_str().into(),
         new.workflow_id.into(),

@@ -18,6 +18,7 @@ fn asked(key: &str) -> Run {
         started_at_ms: None,
         ended_at_ms: None,
         message: None,
+        workflow_version: None,
         version: 0,
     }
 }

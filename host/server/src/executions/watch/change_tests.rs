@@ -18,6 +18,7 @@ fn run(state: &str) -> Run {
         started_at_ms: Some(20),
         ended_at_ms,
         message: None,
+        workflow_version: None,
         version: 0,
     }
 }

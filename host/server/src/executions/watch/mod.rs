@@ -12,12 +12,12 @@ use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::{
-    Instance, InstanceRef, TaskRun, TaskRunRequest, WatchPage, WatchRequest, WorkflowRef,
+    Instance, InstanceRef, OpenRun, TaskRun, TaskRunRequest, WatchPage, WatchRequest, Watched, WorkflowRef,
 };
 use lakeport_store::Held;
 
 use super::runs::{self, Run};
-use super::{TOPIC, backfills};
+use super::{TOPIC, alerts, backfills};
 use crate::engines::{EngineClient, EngineRecord};
 use crate::execution_records::store::{self, Execution, Record};
 use crate::executions::Executions;
@@ -70,8 +70,8 @@ pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(),
     let client = EngineClient::of(&state.engines, &record, call_id);
     let watch = Watch { state, record: &record, client: &client, held: None };
     let request = WatchRequest {
-        workflows: vec![workflow.clone()],
-        open: run.reference(workflow.clone()).into_iter().collect(),
+        workflows: vec![watched(&workflow)],
+        open: open_run(run).into_iter().collect(),
         cursor: None,
         since: state.clock.now_ms(),
         limit: INSTANCES_MAX,
@@ -80,6 +80,16 @@ pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(),
     let page = watch.ask(&request).await?;
     // If another process wrote meanwhile, it had queried the engine, too.
     watch.take_in(&workflows, std::slice::from_ref(run), page).await.map(drop)
+}
+
+/// What tells a workflow's runs from others'.
+fn watched(workflow: &WorkflowRef) -> Watched {
+    Watched { id: workflow.id, code: workflow.code.clone(), project: workflow.project.clone() }
+}
+
+/// A run that is asked for by its id.
+fn open_run(run: &Run) -> Option<OpenRun> {
+    Some(OpenRun { workflow: run.workflow_id.unsigned_abs(), id: run.instance_id.clone()? })
 }
 
 impl Watch<'_> {
@@ -273,8 +283,11 @@ impl Watch<'_> {
                 }
                 Some(_) => return Ok(Written::NotAll),
             };
-            if run.ended_at_ms.is_some() {
+            let has_just_ended =
+                change.seen.before.as_ref().is_none_or(|before| before.ended_at_ms.is_none());
+            if run.ended_at_ms.is_some() && has_just_ended {
                 backfills::announce_end(&mut tx, &run);
+                alerts::note_end(&self.state.core, &mut tx, &run).await?;
             }
             for record in &change.put {
                 let id = store::put(&mut tx, &run, record, now_ms).await?;

@@ -66,6 +66,7 @@ pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64)
         started_at_ms: None,
         ended_at_ms: None,
         message: None,
+        workflow_version: None,
         version: 0,
     };
     run_with(&run, instance, now_ms)
@@ -153,14 +154,12 @@ fn status(latest: &TaskRun) -> Status {
 }
 
 /// When a run has ended, none of its tasks is running: a task that the engine left open ended with it, and
-/// one that had not started has no record, unless it was stopped while waiting.
+/// one that had not started has no record.
 pub fn settled(run: &Run, record: Record) -> Option<Record> {
     let Some(ended_at_ms) = run.ended_at_ms.filter(|_| !record.status.has_ended()) else {
         return Some(record);
     };
-    if record.start_time_ms.is_none() && run.state != "stopped" {
-        return None;
-    }
+    record.start_time_ms?;
     let status = match run.state.as_str() {
         "success" => Status::Success,
         "stopped" => Status::Killed,

@@ -1,12 +1,13 @@
 //! One pass over all of an engine's runs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_base::time::HOUR_MS;
-use lakeport_bindings::engine::model::{InstanceRef, WatchRequest, WorkflowRef};
+use lakeport_bindings::engine::model::{WatchRequest, WorkflowRef};
 
-use super::{INSTANCES_MAX, Watch, Written};
+use super::{INSTANCES_MAX, Watch, Written, open_run, watched};
 use crate::executions::runs::{self, Run};
 use crate::workflows;
 
@@ -19,14 +20,26 @@ const PAGES_MAX: usize = 20;
 /// Where the first pass over a bucket begins, before now.
 const LOOK_BACK_MS: i64 = HOUR_MS;
 
+/// The polling interval while something is running.
+const OPEN_INTERVAL: Duration = Duration::from_secs(1);
+/// The polling interval while nothing is running.
+const IDLE_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest time for which an engine may say that nothing will change.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// Something is running, or may be.
-    Open,
-    /// Nothing is running.
-    Idle,
+    /// The next pass is due then.
+    Wait(Duration),
     /// Continue at once.
+    More,
+}
+
+/// The result of a pass over a bucket.
+enum Bucket {
+    /// All was read; so long the engine says that nothing will change.
+    Read(Option<Duration>),
     More,
 }
 
@@ -39,9 +52,12 @@ impl Watch<'_> {
         let open = runs::store::open_workflows(db, engine).await?;
         let ids = workflows.keys().copied().chain(open);
         let buckets: BTreeSet<i64> = ids.map(|id| id.div_euclid(WORKFLOWS_AT_ONCE)).collect();
-        let mut is_more = false;
-        for bucket in buckets {
-            is_more |= self.look_at_bucket(bucket, &workflows).await? == Round::More;
+        let (mut is_more, mut wait) = (false, Some(WAIT_MAX));
+        for bucket in &buckets {
+            match self.look_at_bucket(*bucket, &workflows).await? {
+                Bucket::Read(still) => wait = wait.zip(still).map(|(one, other)| one.min(other)),
+                Bucket::More => is_more = true,
+            }
         }
         let reference = |run: &Run| workflows.get(&run.workflow_id).cloned().unwrap_or_else(|| unknown(run));
         runs::find_unanswered(self.state, self.client, self.record, reference).await?;
@@ -49,11 +65,14 @@ impl Watch<'_> {
             return Ok(Round::More);
         }
         let open = runs::store::open_workflows(db, engine).await?;
-        Ok(if open.is_empty() { Round::Idle } else { Round::Open })
+        let own = if open.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
+        // A start without an answer is looked for.
+        let is_open = runs::store::has_unanswered(db, engine).await?;
+        Ok(Round::Wait(wait.filter(|_| !buckets.is_empty() && !is_open).unwrap_or(own)))
     }
 
     /// Everything since the last pass, one answer after the other.
-    async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Round, Error> {
+    async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Bucket, Error> {
         let (db, engine) = (&self.state.db, &self.record.name);
         let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
         let mut open = runs::store::open(db, engine, from, before, OPEN_AT_ONCE).await?;
@@ -68,33 +87,30 @@ impl Watch<'_> {
         }
         let mut cursor = runs::store::cursor(db, engine, bucket).await?;
         for _ in 0..PAGES_MAX {
-            let asked_by_name: Vec<InstanceRef> = open
-                .iter()
-                .filter_map(|run| run.reference(workflows.get(&run.workflow_id)?.clone()))
-                .collect();
             let request = WatchRequest {
-                workflows: workflows.values().cloned().collect(),
-                open: asked_by_name,
+                workflows: workflows.values().map(watched).collect(),
+                open: open.iter().filter_map(open_run).collect(),
                 cursor: cursor.clone(),
                 since: self.state.clock.now_ms() - LOOK_BACK_MS,
                 limit: INSTANCES_MAX,
             };
             let page = self.ask(&request).await?;
             let (next, is_more) = (page.cursor.clone(), page.more);
+            let still = Duration::from_millis(page.wait_ms.into());
             if self.take_in(&workflows, &open, page).await? == Written::NotAll {
-                return Ok(Round::More);
+                return Ok(Bucket::More);
             }
             if cursor.as_ref() != Some(&next) {
                 self.keep_cursor(bucket, &next).await?;
             }
             if !is_more {
-                return Ok(Round::Idle);
+                return Ok(Bucket::Read(Some(still).filter(|still| !still.is_zero())));
             }
             cursor = Some(next);
             // The first answer covered them.
             open.clear();
         }
-        Ok(Round::More)
+        Ok(Bucket::More)
     }
 
     async fn keep_cursor(&self, bucket: i64, cursor: &str) -> Result<(), Error> {

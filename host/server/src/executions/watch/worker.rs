@@ -10,7 +10,7 @@ use lakeport_base::Error;
 use lakeport_store::jobs::{self, Jobs, Work};
 use lakeport_store::{Event, Held, Subscription};
 use tokio::task::JoinError;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Watch;
@@ -24,15 +24,16 @@ use crate::scheduler;
 const ENGINES_AT_ONCE: usize = 1_000;
 /// The interval of looking for unwatched engines.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(5);
-/// The polling interval while something is running.
-const OPEN_INTERVAL: Duration = Duration::from_secs(1);
-/// The polling interval while nothing is running.
-const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 /// The pause after a pass that collided with other writers.
 const AGAIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The pause after a failed pass; doubled after each further one.
 const FAILED_INTERVAL: Duration = Duration::from_secs(1);
 const FAILED_INTERVAL_MAX: Duration = Duration::from_secs(60);
+
+/// After a pass over the embedded scheduler's runs the watcher rests so many times as long as the pass took, but not longer
+/// than this: a busy scheduler would have it look again at once, always.
+const REST: u32 = 4;
+const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Executions>) {
@@ -59,6 +60,7 @@ impl Work for Watchers {
     /// Starts watching unwatched engines, and stops watching deleted ones.
     async fn look(&mut self) -> Result<Duration, Error> {
         let names = engines::names(&self.state.db).await?;
+        self.state.engines.forget_others(&names);
         for (name, stop) in self.jobs.iter() {
             if !names.contains(name) {
                 stop.cancel();
@@ -100,6 +102,7 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
     let mut failures = 0;
     loop {
         nudges.forget();
+        let begun = Instant::now();
         match look(state, name, held, &mut nudges.is_local).await {
             Ok(None) => return,
             Ok(Some(round)) => {
@@ -107,10 +110,12 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
                     tracing::info!(engine = name, "the engine is watched again");
                 }
                 failures = 0;
+                if nudges.is_local {
+                    sleep((begun.elapsed() * REST).min(REST_MAX)).await;
+                }
                 let wait = match round {
                     Round::More => AGAIN_INTERVAL,
-                    Round::Open => OPEN_INTERVAL,
-                    Round::Idle => IDLE_INTERVAL,
+                    Round::Wait(wait) => wait,
                 };
                 tokio::select! {
                     () = nudges.next() => {}

@@ -60,19 +60,32 @@ impl Log {
         self.waiting.is_empty()
     }
 
-    /// Writes the pending lines; returns their size, for [`Log::was_written`] after the commit.
-    pub async fn write(&self, tx: &mut Tx, task_run_id: i64) -> Result<usize, Error> {
+    /// The pending lines.
+    pub fn pending(&self) -> Pending {
+        Pending { at_byte: self.at_byte, text: self.waiting.clone() }
+    }
+
+    /// The pending lines were stored.
+    pub fn was_written(&mut self, pending: &Pending) {
+        self.waiting.drain(..pending.text.len());
+        self.at_byte += pending.text.len();
+    }
+}
+
+/// Lines of a log that are to be stored.
+pub struct Pending {
+    at_byte: usize,
+    text: String,
+}
+
+impl Pending {
+    pub async fn write(&self, tx: &mut Tx, task_run_id: i64) -> Result<(), Error> {
         let mut at_byte = self.at_byte;
-        for piece in pieces(&self.waiting) {
+        for piece in pieces(&self.text) {
             store::append(tx, task_run_id, at_byte as i64, piece).await?;
             at_byte += piece.len();
         }
-        Ok(self.waiting.len())
-    }
-
-    pub fn was_written(&mut self, bytes: usize) {
-        self.waiting.drain(..bytes);
-        self.at_byte += bytes;
+        Ok(())
     }
 }
 

@@ -1,9 +1,9 @@
-//! What a data source calls the transaction of an attempt. It is noted before the commit; so after a kill, or where the
+//! What a data source will call the transaction of an attempt. It is noted before the commit; so after a kill, or where the
 //! answer of the commit was lost, the data source itself says whether the attempt has succeeded.
 
 use std::time::Duration;
 
-use lakeport_physical::{TaskOutcome, task_outcome};
+use lakeport_physical::{TaskMark, TaskOutcome};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ const ASK_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub datasource_id: i64,
-    pub transaction: String,
+    pub transaction: TaskMark,
     /// The rows that the attempt changed.
     pub rows: i64,
 }
@@ -31,7 +31,7 @@ impl Mark {
     }
 
     /// The result of an attempt that has committed.
-    pub fn ended(&self) -> Ended<'static> {
+    pub fn ended(&self) -> Ended {
         Ended { state: State::Success, message: None, rows_affected: Some(self.rows), is_tried_again: false }
     }
 
@@ -42,8 +42,8 @@ impl Mark {
     /// What became of the transaction; `None`: the data source does not say so now.
     pub async fn outcome(&self, state: &Scheduler) -> Option<TaskOutcome> {
         let source = match datasources::find(&state.db, self.datasource_id).await {
-            Ok(Some(source)) if source.kind == "postgres" => source,
-            Ok(_) => return Some(TaskOutcome::Forgotten),
+            Ok(Some(source)) => source,
+            Ok(None) => return Some(TaskOutcome::Forgotten),
             Err(error) => {
                 tracing::warn!("the data source of a task was not found: {error}");
                 return None;
@@ -51,7 +51,7 @@ impl Mark {
         };
         let asked = async {
             let database = database(state, &source, 0).await?;
-            task_outcome(&database, &self.transaction).await.map_err(|error| error.message)
+            self.transaction.outcome(&database).await.map_err(|error| error.message)
         };
         match timeout(ASK_MAX, asked).await {
             Ok(Ok(outcome)) => Some(outcome),

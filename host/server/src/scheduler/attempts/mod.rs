@@ -1,8 +1,10 @@
 //! One attempt at a task: its SQL on its data source, its log, and its result.
 
+mod ledger;
 mod log;
 mod mark;
 mod reads;
+pub mod shell;
 mod sql;
 pub mod store;
 
@@ -15,25 +17,27 @@ use lakeport_base::Error;
 use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
-use lakeport_store::Held;
 use tokio_util::sync::CancellationToken;
 
-use super::TOPIC;
 use super::definition::{Definition, Task};
 use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{Run, State};
 use crate::scheduler::Scheduler;
+pub use ledger::{Ledger, Note};
 pub use log::{Log, line};
 pub use mark::Mark;
 pub use sql::Stop;
 
+/// The types of tasks that run here.
+const SQL: &str = "SQL";
+const SHELL: &str = "SHELL";
 /// The pause before recording a result is retried.
 const RECORD_AGAIN: Duration = Duration::from_millis(500);
 
 /// A started attempt with its inputs.
 pub struct Try {
     pub state: Arc<Scheduler>,
-    pub held: Arc<Held>,
+    pub ledger: Arc<Ledger>,
     pub run: Arc<Run>,
     pub definition: Arc<Definition>,
     /// The task's index in the definition.
@@ -55,6 +59,14 @@ pub struct Stops {
 }
 
 impl Stops {
+    /// Why the attempt must end, if it must.
+    fn now(&self) -> Option<Stop> {
+        if self.halted.is_cancelled() {
+            return Some(Stop::Halted);
+        }
+        self.cancelled.is_cancelled().then_some(Stop::Cancelled)
+    }
+
     /// Resolves when the attempt must end.
     async fn told(&self) -> Stop {
         tokio::select! {
@@ -70,45 +82,50 @@ impl Try {
         &self.definition.tasks[self.place]
     }
 
-    /// Runs it and records the result, unless it is halted.
-    pub async fn run(mut self) {
-        let working = AssertUnwindSafe(sql::run(&mut self)).catch_unwind();
+    /// Runs it and records the result, unless it is halted; returns what was recorded.
+    pub async fn run(mut self) -> Option<State> {
+        let working = AssertUnwindSafe(self.work()).catch_unwind();
         let outcome = working.await.unwrap_or_else(|_| Err(Stop::Failed(FAILED.to_owned())));
         let (state, message, rows) = match outcome {
-            Ok(rows) => (State::Success, None, Some(rows)),
+            Ok(rows) => (State::Success, None, rows),
             Err(Stop::Failed(message)) => (State::Failed, Some(shortened(&message, MESSAGE_MAX_CHARS)), None),
             Err(Stop::Cancelled) => (State::Stopped, Some("it was stopped with its run".to_owned()), None),
-            Err(Stop::Halted) => return,
+            Err(Stop::Halted) => return None,
         };
         let now_ms = self.state.clock.now_ms();
         self.log.end(now_ms, state, message.as_deref(), rows);
         let is_tried_again = state == State::Failed && self.has_retries;
-        let ended = store::Ended { state, message: message.as_deref(), rows_affected: rows, is_tried_again };
-        while let Err(error) = self.record(&ended).await {
-            tracing::warn!(
-                task_run = self.id,
-                "recording the result of a task failed, trying again: {error}"
-            );
-            let waited = self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await;
-            if waited.is_none() {
-                return;
+        let ended = store::Ended { state, message, rows_affected: rows, is_tried_again };
+        loop {
+            let note = Note::End { run_id: self.run.id, ended: ended.clone(), log: self.log.pending() };
+            match self.ledger.write(self.id, note).await {
+                Ok(is_recorded) => {
+                    failpoints::reach("runner.task_recorded");
+                    return is_recorded.then_some(state);
+                }
+                Err(error) => tracing::warn!(
+                    task_run = self.id,
+                    "recording the result of a task failed, trying again: {error}"
+                ),
+            }
+            self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await?;
+        }
+    }
+
+    /// Returns the number of changed rows, if it counts them.
+    async fn work(&mut self) -> Result<Option<i64>, Stop> {
+        match self.task().kind.as_str() {
+            SQL => sql::run(self).await.map(Some),
+            SHELL => shell::run(self).await.map(|()| None),
+            kind => {
+                Err(Stop::Failed(format!("tasks of the type {kind} do not run here; {SQL} and {SHELL} do")))
             }
         }
     }
 
-    async fn record(&mut self, ended: &store::Ended<'_>) -> Result<(), Error> {
-        let now_ms = self.state.clock.now_ms();
-        let mut tx = self.state.db.begin().await?;
-        tx.guard(&self.held).await?;
-        if !store::end(&mut tx, self.id, ended, now_ms).await? {
-            return Ok(());
-        }
-        let written = self.log.write(&mut tx, self.id).await?;
-        tx.changed(TOPIC, self.run.id.to_string());
-        tx.commit().await?;
-        self.log.was_written(written);
-        failpoints::reach("runner.task_recorded");
-        Ok(())
+    /// Names and values; the run's parameters take precedence over the workflow's.
+    fn global(&self) -> Vec<(String, String)> {
+        self.run.params.iter().chain(&self.definition.params).cloned().collect()
     }
 
     /// Writes the log so far; after a failure the next write includes it.
@@ -122,11 +139,12 @@ impl Try {
         if self.log.is_written() {
             return Ok(());
         }
+        let pending = self.log.pending();
         let mut tx = self.state.db.begin().await?;
-        tx.guard(&self.held).await?;
-        let written = self.log.write(&mut tx, self.id).await?;
+        tx.guard(self.ledger.held()).await?;
+        pending.write(&mut tx, self.id).await?;
         tx.commit().await?;
-        self.log.was_written(written);
+        self.log.was_written(&pending);
         Ok(())
     }
 }

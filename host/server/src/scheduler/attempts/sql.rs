@@ -8,27 +8,25 @@ use std::time::{Duration, Instant};
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskOutcome, TaskSession};
+use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskOutcome, TaskPlan, TaskSession};
 use lakeport_sql::lex::Server;
 use lakeport_sql::script::{ScriptStatement, lexing_of, script};
-use tokio::time::{interval, timeout};
+use tokio::time::{interval_at, timeout};
 
 use super::mark::Mark;
-use super::{Stops, Try, reads, store};
+use super::{Note, Stops, Try, reads};
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
 use crate::scheduler::parameters::{self, Context, Values};
 use crate::scheduler::store as runs;
 
-/// The only kind of task that runs here.
-const KIND: &str = "SQL";
 /// Rows of a result in the log, and characters of each cell.
 const SHOWN: Shown = Shown { rows: 20, cell_chars: 200 };
 /// How long a cancelled statement may take to stop; after that it is abandoned.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 /// The interval of writing the log while a statement runs.
-const LOG_INTERVAL: Duration = Duration::from_secs(1);
+pub const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why an attempt ended early.
 #[derive(Debug)]
@@ -44,16 +42,21 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
     let source = source(&work.state, &task).await.map_err(Stop::Failed)?;
     let server = server_of(&source).map_err(Stop::Failed)?;
-    let workflow = match names_workflow(work, &task) {
-        true => workflow_name(&work.state, work.run.workflow_id).await.map_err(Stop::Failed)?,
-        false => String::new(),
-    };
+    let workflow = workflow_name_for(work, &task).await.map_err(Stop::Failed)?;
     let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
     let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
     let writes = script.iter().any(ScriptStatement::writes);
-    let opening = TaskSession::begin(&database, writes, deadline, Arc::clone(&stopped));
+    let plan = TaskPlan {
+        writes,
+        commits_early: script.iter().any(ScriptStatement::commits),
+        leaves_session: !script.iter().any(ScriptStatement::defines),
+        is_one_read: script.len() == 1 && !writes,
+        name: format!("lakeport-{}", uuid::Uuid::now_v7().simple()),
+        may_add_table: source.may_add_task_table(),
+    };
+    let opening = TaskSession::begin(&database, plan, deadline, Arc::clone(&stopped));
     let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
     let session = guarded(work, &stopped, opening).await?.map_err(late)?;
     let mut changed = 0;
@@ -80,76 +83,95 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             }
         }
     }
-    let mark = match mark(&session, &task, changed).await {
-        Ok(mark) => mark,
+    let mark = match session.mark().await {
+        Ok(transaction) => {
+            transaction.map(|transaction| Mark { datasource_id: source.id, transaction, rows: changed })
+        }
         Err(error) => {
             session.roll_back().await;
             return Err(late(error));
         }
     };
-    if let Err(stop) = check_held(work, mark.as_ref()).await {
+    // Who only reads may do so twice.
+    if writes && let Err(stop) = check_held(work, mark.as_ref()).await {
         session.roll_back().await;
         return Err(stop);
     }
     failpoints::reach("runner.task_marked");
-    if let Err(error) = commit(&work.stops, &stopped, session).await? {
-        // The answer of a commit may be lost, and not the commit.
-        let is_kept = match &mark {
-            Some(mark) => mark.outcome(&work.state).await == Some(TaskOutcome::Committed),
-            None => false,
+    if let Err(error) = finish(work, session, &stopped, mark.as_ref()).await? {
+        // The answer may be lost, and not the commit.
+        let outcome = match &mark {
+            Some(mark) => mark.outcome(&work.state).await,
+            None => Some(TaskOutcome::Forgotten),
         };
-        if !is_kept {
-            return Err(late(error));
+        match outcome {
+            Some(TaskOutcome::Committed) => {}
+            Some(TaskOutcome::RolledBack | TaskOutcome::Forgotten) => {
+                return Err(work.stops.now().unwrap_or_else(|| late(error)));
+            }
+            // The worker asks again: the attempt has neither succeeded nor failed yet.
+            Some(TaskOutcome::InProgress) | None => return Err(Stop::Halted),
         }
     }
-    if let Some(datasource_id) = task.datasource_id {
-        reads::record(&work.state, work.run.workflow_id, datasource_id, &script).await;
-    }
+    reads::record(&work.state, work.run.workflow_id, &source, &script).await;
     failpoints::reach("runner.task_ran");
     Ok(changed)
 }
 
-async fn mark(session: &TaskSession, task: &Task, rows: i64) -> Result<Option<Mark>, PluginError> {
-    let Some(datasource_id) = task.datasource_id else { return Ok(None) };
-    let transaction = session.mark().await?;
-    Ok(transaction.map(|transaction| Mark { datasource_id, transaction, rows }))
-}
-
 /// Checks, right before the commit, that this worker still has the task and it was not stopped; notes the mark.
 async fn check_held(work: &Try, mark: Option<&Mark>) -> Result<(), Stop> {
-    let asking = async {
-        let mut tx = work.state.db.begin().await?;
-        tx.guard(&work.held).await?;
-        if let Some(mark) = mark {
-            store::set_mark(&mut tx, work.id, &mark.text()).await?;
-            tx.commit().await?;
-        }
-        Ok(())
-    };
-    tokio::select! {
-        biased;
-        stop = work.stops.told() => Err(stop),
-        asked = asking => asked.map_err(|error: Error| {
-            tracing::warn!(task_run = work.id, "what a task changed is not kept: {error}");
-            Stop::Halted
-        }),
+    let noted = note(work, mark).await.map_err(|error| {
+        tracing::warn!(task_run = work.id, "what a task changed is not kept: {error}");
+        Stop::Halted
+    });
+    work.stops.now().map_or(noted, Err)
+}
+
+/// Notes the mark, if there is one, while this worker has the task.
+async fn note(work: &Try, mark: Option<&Mark>) -> Result<(), Error> {
+    match mark {
+        Some(mark) => work.ledger.write(work.id, Note::Mark(mark.text())).await.map(drop),
+        None => work.state.db.begin().await?.guard(work.ledger.held()).await,
     }
 }
 
-/// Commits. When stopped it no longer waits for locks, but it reports whether the commit happened.
-async fn commit(
-    stops: &Stops,
-    stopped: &AtomicBool,
+/// Prepares, where the data source has such a step, and commits. When stopped it no longer waits for locks. Fails with the
+/// data source's error, after which the outcome is to be asked for.
+async fn finish(
+    work: &Try,
     session: TaskSession,
+    stopped: &AtomicBool,
+    mark: Option<&Mark>,
 ) -> Result<Result<(), PluginError>, Stop> {
+    let prepared = match session.prepare().await {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            session.leave().await;
+            return Ok(Err(error));
+        }
+    };
+    failpoints::reach("runner.task_prepared");
+    if let (Some(transaction), Some(mark)) = (prepared, mark) {
+        let mark = Mark { transaction, ..mark.clone() };
+        if let Err(error) = note(work, Some(&mark)).await {
+            tracing::warn!(task_run = work.id, "a prepared transaction is not committed: {error}");
+            match error.code() {
+                // It is not noted, for certain.
+                "lease_lost" => session.roll_back().await,
+                _ => session.leave().await,
+            }
+            return Err(Stop::Halted);
+        }
+        failpoints::reach("runner.task_noted");
+    }
     let mut committing = std::pin::pin!(session.commit());
-    let stop = tokio::select! {
+    tokio::select! {
         biased;
         outcome = &mut committing => return Ok(outcome),
-        stop = stops.told() => stop,
-    };
+        _ = work.stops.told() => {}
+    }
     stopped.store(true, Ordering::Relaxed);
-    committing.await.map(Ok).map_err(|_| stop)
+    Ok(committing.await)
 }
 
 fn statements(
@@ -158,12 +180,19 @@ fn statements(
     workflow: &str,
     server: Server,
 ) -> Result<Vec<ScriptStatement>, String> {
-    if task.kind != KIND {
-        return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
-    }
-    let (run, definition) = (&work.run, &work.definition);
-    // The run's parameters take precedence over the workflow's.
-    let global: Vec<(String, String)> = run.params.iter().chain(&definition.params).cloned().collect();
+    let global = work.global();
+    let values = values_of(work, task, workflow, &global);
+    script(&parameters::expand(&task.body, &values, lexing_of(server))?, server)
+}
+
+/// The values of a task's parameters.
+pub fn values_of<'v>(
+    work: &Try,
+    task: &'v Task,
+    workflow: &'v str,
+    global: &'v [(String, String)],
+) -> Values<'v> {
+    let run = &work.run;
     let context = Context {
         task_instance_id: Some(work.id),
         task_name: Some(&task.name),
@@ -173,8 +202,15 @@ fn statements(
         workflow_code: Some(run.workflow_id),
         ..Context::default()
     };
-    let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone, context };
-    script(&parameters::expand(&task.body, &values, lexing_of(server))?, server)
+    Values { global, business_ms: run.business_at_ms, zone: run.zone, context }
+}
+
+/// The workflow's name, if the task may need it; otherwise empty.
+pub async fn workflow_name_for(work: &Try, task: &Task) -> Result<String, String> {
+    match names_workflow(work, task) {
+        true => workflow_name(&work.state, work.run.workflow_id).await,
+        false => Ok(String::new()),
+    }
 }
 
 /// Whether its text, or a value of a parameter, may need the workflow's name.
@@ -230,7 +266,8 @@ async fn guarded<T>(
 ) -> Result<T, Stop> {
     let stops = work.stops.clone();
     let writing = async {
-        let mut ticks = interval(LOG_INTERVAL);
+        // Most statements are done before.
+        let mut ticks = interval_at(tokio::time::Instant::now() + LOG_INTERVAL, LOG_INTERVAL);
         loop {
             ticks.tick().await;
             work.write_log().await;

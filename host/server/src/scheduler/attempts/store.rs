@@ -38,10 +38,10 @@ pub struct Begun {
 }
 
 /// The result of an attempt.
-#[derive(Debug, Clone, Copy)]
-pub struct Ended<'e> {
+#[derive(Debug, Clone)]
+pub struct Ended {
     pub state: State,
-    pub message: Option<&'e str>,
+    pub message: Option<String>,
     pub rows_affected: Option<i64>,
     /// It failed, and its task has retries left.
     pub is_tried_again: bool,
@@ -124,13 +124,13 @@ pub async fn before(tx: &mut Tx, run_id: i64, task_id: i64, attempt: i64) -> Res
 }
 
 /// Ends a running one; false: it has ended already.
-pub async fn end(tx: &mut Tx, id: i64, ended: &Ended<'_>, now_ms: i64) -> Result<bool, Error> {
+pub async fn end(tx: &mut Tx, id: i64, ended: &Ended, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE runner_task_runs SET state = $2, message = $3, rows_affected = $4, \
         is_tried_again = $5, ended_at = $6 WHERE id = $1 AND state = 'running'";
     let values = [
         id.into(),
         ended.state.as_str().into(),
-        ended.message.into(),
+        ended.message.as_deref().into(),
         ended.rows_affected.into(),
         i64::from(ended.is_tried_again).into(),
         now_ms.into(),

@@ -53,6 +53,15 @@ struct Spot<'t> {
 }
 
 impl Source {
+    /// Its name in the engines' contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Global => "global",
+            Source::BuiltIn => "built_in",
+            Source::Time => "time",
+        }
+    }
+
     /// A parameter as it is written.
     pub fn spelled(self, name: &str) -> String {
         match self {

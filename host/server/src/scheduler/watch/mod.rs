@@ -115,6 +115,8 @@ impl LocalScheduler {
             gone,
             cursor: found.cursor.shown(),
             more: found.more,
+            // Changes are announced.
+            wait_ms: 0,
         })
     }
 
@@ -230,6 +232,7 @@ fn cut(text: &str, max_bytes: usize) -> usize {
 }
 
 fn instance(run: Run) -> model::Instance {
+    let is_paused = run.is_paused && matches!(run.state, State::Queued | State::Running);
     model::Instance {
         id: run.id.to_string(),
         workflow: run.workflow_id.cast_unsigned(),
@@ -237,7 +240,7 @@ fn instance(run: Run) -> model::Instance {
         trigger: None,
         cause: run.cause,
         business_time: Some(run.business_at_ms),
-        state: run.state.as_str().to_owned(),
+        state: if is_paused { "paused" } else { run.state.as_str() }.to_owned(),
         engine_state: run.state.as_str().to_owned(),
         // A retry is another run.
         attempt: 1,

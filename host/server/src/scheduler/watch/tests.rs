@@ -8,8 +8,8 @@ use crate::scheduler::testing::{NOW_MS, instance as instance_ref, reference, sch
 
 fn watch(cursor: Option<&str>, open: &[&str], limit: u32) -> model::WatchRequest {
     model::WatchRequest {
-        workflows: vec![reference(7)],
-        open: open.iter().map(|id| instance_ref(7, id)).collect(),
+        workflows: vec![model::Watched { id: 7, code: None, project: None }],
+        open: open.iter().map(|id| model::OpenRun { workflow: 7, id: (*id).to_owned() }).collect(),
         cursor: cursor.map(str::to_owned),
         since: 0,
         limit,
@@ -47,7 +47,7 @@ async fn runs_are_seen_when_they_are_new_or_change() {
         }
         let (_, cursor) = seen(&scheduler, None, 2).await;
         assert_eq!(seen(&scheduler, Some(cursor.clone()), 2).await.0, [""; 0]);
-        let id = scheduler.start(start(7, "d")).await.unwrap().trigger;
+        let id = scheduler.start(start(7, "d")).await.unwrap().instance.unwrap();
         scheduler.start(start(8, "more-of-others")).await.unwrap();
         let first = scheduler.find(vec![query("a")]).await.unwrap().remove(0).unwrap();
         scheduler.cancel(instance_ref(7, &first.id)).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_change_log_that_was_purged_costs_no_run() {
 async fn open_runs_come_always_or_are_gone() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
-        let id = scheduler.start(start(7, "a")).await.unwrap().trigger;
+        let id = scheduler.start(start(7, "a")).await.unwrap().instance.unwrap();
         let (_, cursor) = seen(&scheduler, None, 10).await;
         let page = scheduler.instances(watch(Some(&cursor), &[&id, "999", "strange"], 10)).await.unwrap();
         assert_eq!(page.instances.len(), 1);

@@ -1,8 +1,8 @@
 //! Tasks that are ready but have not started, because their data source or the server is busy. They are shown
 //! as queued attempts, so that a run is visible and can be stopped before its first task starts.
 //!
-//! They have no rows. The ready tasks follow from the definition and the attempts, as for the worker; for a
-//! stopped run, those that were ready then.
+//! They have no rows. The ready tasks follow from the definition and the attempts, as for the worker. Of a run that
+//! was stopped, they never began, and are not shown.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,6 @@ use crate::scheduler::store::{self, Run, State};
 
 /// The prefix of such an attempt's id, before the task's; other ids are numbers.
 const PREFIX: &str = "waiting-";
-const STOPPED: &str = "its run was stopped while it waited to begin";
 
 /// The position of a page: a run and a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,8 +58,7 @@ pub fn task_of(task_run_id: &str) -> Option<i64> {
 /// Those of these runs, after this position.
 pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i64) -> Result<Page, Error> {
     let has_any = |run: &Run| {
-        matches!(run.state, State::Queued | State::Running | State::Stopping | State::Stopped)
-            && run.id >= from.run_id
+        matches!(run.state, State::Queued | State::Running | State::Stopping) && run.id >= from.run_id
     };
     let runs: Vec<Run> = runs_of(db, ids).await?.into_iter().filter(has_any).collect();
     let ids: Vec<i64> = runs.iter().map(|run| run.id).collect();
@@ -74,7 +72,7 @@ pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i6
         };
         let Some(definition) = definition.as_ref() else { continue };
         let standings = standings.remove(&run.id).unwrap_or_default();
-        let ready = progress::next(definition, &standings, run.strategy, now_ms).ready;
+        let ready = progress::next(definition, &definition.before(), &standings, run.strategy, now_ms).ready;
         let passed = if run.id == from.run_id { from.passed } else { 0 };
         for place in ready.into_iter().filter(|place| *place >= passed) {
             let task = &definition.tasks[place];
@@ -93,19 +91,17 @@ pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i6
 }
 
 fn shown(run: &Run, task: &Task) -> model::TaskRun {
-    let is_stopped = run.state == State::Stopped;
-    let state = if is_stopped { State::Stopped } else { State::Queued };
     model::TaskRun {
         id: format!("{PREFIX}{}", task.id),
         instance: run.id.to_string(),
         task: Some(task.id.cast_unsigned()),
         task_name: task.name.clone(),
         attempt: 1,
-        state: state.as_str().to_owned(),
+        state: if run.is_paused { "paused" } else { "queued" }.to_owned(),
         engine_state: "waiting".to_owned(),
         started: None,
-        ended: run.ended_at_ms.filter(|_| is_stopped),
-        message: is_stopped.then(|| STOPPED.to_owned()),
+        ended: None,
+        message: None,
         rows_affected: None,
         extra: None,
     }

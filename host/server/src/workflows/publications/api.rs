@@ -93,7 +93,7 @@ fn check_comment(comment: Option<&str>) -> Result<(), Error> {
     Err(Error::invalid(vec![Detail::new("comment", why)]))
 }
 
-/// Updates the workflow's publication state, and announces both changes.
+/// Updates the workflow's publication state and that of its engine, and announces both changes.
 pub(super) async fn settle(
     tx: &mut Tx,
     record: &Publication,
@@ -104,6 +104,7 @@ pub(super) async fn settle(
         None => store::state_of(tx, record.workflow_id).await?,
     };
     workflow_store::set_publication(tx, record.workflow_id, state).await?;
+    workflow_store::note_engine_status(tx, record.workflow_id).await?;
     tx.changed(TOPIC, record.id.to_string());
     tx.changed(workflows::TOPIC, record.workflow_id.to_string());
     Ok(())
@@ -128,8 +129,12 @@ pub async fn decide(
     refuse_decided(&mut tx, &before, form.status).await?;
     if form.status == Decision::Approved {
         refuse_moved(&workflow, &engine)?;
+        // A script may do anything: another person looks at it in any case.
+        let has_scripts = versions::has_scripts(workflow.id, before.version).all_in(&mut tx).await?;
         if state.config.publication_four_eyes {
-            refuse_submitter(&call.caller, &before)?;
+            refuse_submitter(&call.caller, &before, "setting publication.four_eyes")?;
+        } else if !has_scripts.is_empty() {
+            refuse_submitter(&call.caller, &before, "it has SHELL tasks")?;
         }
     }
     let mut after = before.clone();
@@ -207,11 +212,11 @@ async fn refuse_decided(tx: &mut Tx, record: &Publication, decision: Decision) -
     Err(Error::conflict("already_decided", message))
 }
 
-fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> {
+fn refuse_submitter(caller: &Caller, record: &Publication, why: &str) -> Result<(), Error> {
     if caller.identity == Identity::Local || caller.key() != record.submitter {
         return Ok(());
     }
-    let message = "you submitted it yourself; another user must approve it (setting publication.four_eyes)";
+    let message = format!("you submitted it yourself; another user must approve it ({why})");
     Err(Error::forbidden("four_eyes", message))
 }
 

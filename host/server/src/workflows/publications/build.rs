@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lakeport_base::Error;
-use lakeport_bindings::engine::model::{self, Edge, Param};
+use lakeport_bindings::engine::model::{self, BodyPart, BodyValue, Edge, Param};
 use sha2::{Digest, Sha256};
 
 use crate::datasources::{self, Datasource};
 use crate::engines::EngineClient;
+use crate::scheduler::parameters::{self, Part, Place};
 use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
 use crate::workflows::tasks::definition::Content as TaskContent;
@@ -61,7 +62,7 @@ impl Submitted {
         self.snapshot.edges(EDGES_MAX)
     }
 
-    /// In the form for its engine.
+    /// In the form for its engine; 409 `cannot_run` if a text cannot be read.
     pub async fn for_engine(&self, id: i64, client: &EngineClient) -> Result<model::Workflow, Error> {
         let engine_id = id.unsigned_abs();
         let schedule = match &self.snapshot.content.schedule {
@@ -71,30 +72,43 @@ impl Submitted {
             _ => None,
         };
         let edges = self.edges().into_iter();
-        let params = self.snapshot.content.params().into_iter();
+        let params = self.snapshot.content.params();
+        let tasks = self.snapshot.tasks.iter();
+        let tasks: Result<Vec<_>, Error> =
+            tasks.map(|(id, saved)| self.task(*id, &saved.content, &params)).collect();
         Ok(model::Workflow {
             id: engine_id,
             name: self.snapshot.content.name.clone(),
             description: self.snapshot.content.description.clone().unwrap_or_default(),
             revision: self.revision(),
             version: u32::try_from(self.snapshot.version).unwrap_or(u32::MAX),
-            tasks: self.snapshot.tasks.iter().map(|(id, saved)| self.task(*id, &saved.content)).collect(),
+            tasks: tasks?,
             edges: edges
                 .map(|(before, after)| Edge { before: before.unsigned_abs(), after: after.unsigned_abs() })
                 .collect(),
-            params: params.map(|(name, value)| Param { name, kind: "text".to_owned(), value }).collect(),
+            params: params
+                .into_iter()
+                .map(|(name, value)| Param { name, kind: "text".to_owned(), value })
+                .collect(),
             schedule,
+            concurrency: self.snapshot.content.concurrency.as_str().to_owned(),
             extra: None,
         })
     }
 
-    fn task(&self, id: i64, task: &TaskContent) -> model::Task {
+    fn task(&self, id: i64, task: &TaskContent, params: &[(String, String)]) -> Result<model::Task, Error> {
         let source = task.datasource_id.and_then(|id| self.datasources.get(&id));
-        model::Task {
+        let text = task.sql_content.as_deref().unwrap_or_default();
+        let parts = parameters::parts(&task.task_type, text, params, Datasource::lexing(source));
+        let unreadable = |why| {
+            let message = format!("the text of the task `{}` cannot be read: {why}", task.task_name);
+            Error::conflict("cannot_run", message)
+        };
+        Ok(model::Task {
             id: id.unsigned_abs(),
             name: task.task_name.clone(),
             kind: task.task_type.clone(),
-            body: task.sql_content.clone().unwrap_or_default(),
+            body: parts.map_err(unreadable)?.into_iter().map(body_part).collect(),
             datasource: source.map(|source| model::Datasource {
                 id: source.id.unsigned_abs(),
                 name: source.name.clone(),
@@ -105,7 +119,7 @@ impl Submitted {
             retries: task.retry_times,
             retry_interval_s: task.retry_interval,
             settings: NO_SETTINGS.to_owned(),
-        }
+        })
     }
 
     /// A digest of the version and of the other data for the engine: ids, and current names of data sources.
@@ -119,5 +133,22 @@ impl Submitted {
             all.update(format!("\n{id} {} {}", source.kind, source.name));
         }
         hex::encode(all.finalize())
+    }
+}
+
+fn body_part(part: Part) -> BodyPart {
+    match part {
+        Part::Text(text) => BodyPart::Text(text),
+        Part::Value { source, name, place } => BodyPart::Value(BodyValue {
+            source: source.as_str().to_owned(),
+            spelled: source.spelled(&name),
+            name,
+            place: match place {
+                Place::Literal(_) => "literal",
+                Place::Bare => "bare",
+                Place::Script => "script",
+            }
+            .to_owned(),
+        }),
     }
 }

@@ -14,7 +14,9 @@ use crate::scheduler::parameters;
 use crate::sql_tables;
 use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
-use crate::workflows::tasks::definition::{Content as TaskContent, Kind};
+use crate::workflows::forms::FailureStrategy;
+use crate::workflows::tasks::definition::{Content as TaskContent, Kind, SHELL};
+use crate::workflows::tasks::forms::Priority;
 use crate::workflows::tasks::{kinds_of, saving};
 
 /// The most reported problems.
@@ -105,12 +107,16 @@ pub async fn check(
     let mut check = Check { errors: known_problems(state, submitted, &kinds).await?, ..Check::default() };
     let built = match submitted.for_engine(workflow_id, client).await {
         Ok(built) => built,
+        // Texts that cannot be read are among the known problems.
+        Err(error) if error.code() == "cannot_run" && !check.errors.is_empty() => return Ok(check),
         Err(Error::Refused(refusal)) if refusal.status == 409 => {
-            check.errors.push(Problem::of_workflow("schedule", refusal.message));
+            let field = if refusal.code == "cannot_run" { "tasks" } else { "schedule" };
+            check.errors.push(Problem::of_workflow(field, refusal.message));
             return Ok(check);
         }
         Err(error) => return Err(error),
     };
+    missing_features(workflow_id, submitted, client, &mut check)?;
     for problem in client.check(&built).await? {
         let is_note = MERE_NOTES.contains(&problem.code.as_str());
         let problem = of_engine(submitted, problem);
@@ -125,6 +131,44 @@ pub async fn check(
     check.errors.truncate(PROBLEMS_MAX);
     check.warnings.truncate(PROBLEMS_MAX);
     Ok(check)
+}
+
+/// What the version asks for and the engine does not do.
+fn missing_features(
+    workflow_id: i64,
+    submitted: &Submitted,
+    client: &EngineClient,
+    check: &mut Check,
+) -> Result<(), Error> {
+    let has = |feature: &str| client.has_feature(workflow_id.unsigned_abs(), feature);
+    let (has_timeout, has_retry, has_priority) =
+        (has("task_timeout")?, has("task_retry")?, has("task_priority")?);
+    for (id, saved) in &submitted.snapshot.tasks {
+        let task = &saved.content;
+        let needs = [
+            (task.timeout > 0 && !has_timeout, "timeout", "stop a task at a timeout; set it to 0"),
+            (task.retry_times > 0 && !has_retry, "retryTimes", "try a task again; set it to 0"),
+        ];
+        for (_, field, what) in needs.into_iter().filter(|(is_missing, ..)| *is_missing) {
+            check.errors.push(Problem::of_task(*id, task, field, format!("the engine cannot {what}")));
+        }
+        if task.priority != Priority::default() && !has_priority {
+            let why = "the engine takes no notice of priorities".to_owned();
+            check.warnings.push(Problem::of_task(*id, task, "priority", why));
+        }
+    }
+    let content = &submitted.snapshot.content;
+    if !content.concurrency.is_default() && !has("concurrency")? {
+        let why = "the engine runs all runs of a workflow side by side; set it to parallel".to_owned();
+        check.errors.push(Problem::of_workflow("concurrency", why));
+    }
+    let ends =
+        content.schedule.as_ref().is_some_and(|schedule| schedule.failure_strategy == FailureStrategy::End);
+    if ends && !has("failure_end")? {
+        let why = "the engine cannot end a run at a failure; set failureStrategy to CONTINUE".to_owned();
+        check.errors.push(Problem::of_workflow("schedule.failureStrategy", why));
+    }
+    Ok(())
 }
 
 /// The problems that are known without the engine.
@@ -155,6 +199,10 @@ async fn known_problems(
                     format!("the catalogue has no table `{table}`, so the order of the tasks is not known");
                 refuse(field, why);
             }
+        }
+        if is_local && task.task_type == SHELL && !state.config.runner_shell {
+            let why = "SHELL tasks are off here; the operator can allow them with the setting runner_shell";
+            refuse("taskType", why.to_owned());
         }
         if let Some(why) = saving::unfit_datasource(kinds, task, source) {
             refuse("datasourceId", why);

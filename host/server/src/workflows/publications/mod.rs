@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use api::{decide, publish};
 pub use preview::preview;
 pub use store::{end_of, newest};
-pub use worker::run_worker;
+pub use worker::{keep, run_worker};
 
 /// The change log's topic of publications; the key is the id.
 const TOPIC: &str = "publications";

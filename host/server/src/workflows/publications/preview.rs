@@ -102,8 +102,8 @@ async fn differences(
         }
         Err(error) => return Err(error),
     };
-    let in_engine: BTreeMap<&str, &str> =
-        found.workflow.tasks.iter().map(|task| (task.name.as_str(), task.body.trim())).collect();
+    let in_engine: BTreeMap<&str, String> =
+        found.workflow.tasks.iter().map(|task| (task.name.as_str(), task.text().trim().to_owned())).collect();
     let of_version: BTreeMap<&str, &str> = deployed
         .tasks
         .values()

@@ -9,10 +9,11 @@ use futures_util::FutureExt;
 use lakeport_base::Error;
 use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
-use lakeport_bindings::engine::deploys::{self, DeployRequest};
+use lakeport_bindings::engine::deploys::DeployRequest;
 use lakeport_bindings::engine::model;
 use lakeport_store::jobs::{self, Jobs, Work};
 use lakeport_store::{Event, Held};
+use parking_lot::Mutex;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -21,7 +22,9 @@ use super::{Publication, TOPIC, api, check, digests, store};
 use crate::engines::{self, EngineClient};
 use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
-use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows, versions};
+use crate::workflows::wanted::{EngineChange, Wanted};
+use crate::workflows::{Deployed, Workflow, WorkflowStatus};
+use crate::workflows::{engine_lock, reconcile, store as workflows, versions};
 
 /// The interval of looking for orphaned deployments.
 const POLL: Duration = Duration::from_secs(5);
@@ -161,7 +164,8 @@ async fn deploy(
         let reason = format!("the version is for the engine `{engine}`, and the workflow is on `{now}`");
         return Ok(Err(reason));
     }
-    let asked = Asked { state, engine, call_id: format!("publication-{}", record.id) };
+    let call_id = format!("publication-{}", record.id);
+    let asked = Asked { state, engine, call_id, client: Mutex::default() };
     let built = match built(&asked, workflow.id, &submitted).await {
         Ok(built) => built,
         Err(error) if is_of_the_store(&error) => return Err(error),
@@ -192,10 +196,9 @@ fn is_of_the_store(error: &Error) -> bool {
 
 /// The workflow for the engine, after a check; `cannot_run` with its problems.
 async fn built(asked: &Asked<'_>, id: i64, submitted: &Submitted) -> Result<model::Workflow, Error> {
-    let check =
-        patiently(|| async { check::check(asked.state, id, submitted, &asked.client().await?).await });
-    check.await?.refuse()?;
-    patiently(|| async { submitted.for_engine(id, &asked.client().await?).await }).await
+    let check = || async { check::check(asked.state, id, submitted, &*asked.client().await?).await };
+    patiently(|| asked.forget(), check).await?.refuse()?;
+    patiently(|| asked.forget(), || async { submitted.for_engine(id, &*asked.client().await?).await }).await
 }
 
 /// The engine of a deployment.
@@ -203,12 +206,23 @@ struct Asked<'d> {
     state: &'d Workflows,
     engine: &'d str,
     call_id: String,
+    client: Mutex<Option<Arc<EngineClient>>>,
 }
 
 impl Asked<'_> {
-    /// A client for one call: between two calls the engine may get other settings, or its plugin another generation.
-    async fn client(&self) -> Result<EngineClient, Error> {
-        engine_client(self.state, self.engine, &self.call_id).await
+    /// The client of all calls, so that one generation of the plugin makes the whole deployment.
+    async fn client(&self) -> Result<Arc<EngineClient>, Error> {
+        if let Some(client) = &*self.client.lock() {
+            return Ok(Arc::clone(client));
+        }
+        let client = Arc::new(engine_client(self.state, self.engine, &self.call_id).await?);
+        *self.client.lock() = Some(Arc::clone(&client));
+        Ok(client)
+    }
+
+    /// The next call has the settings and the generation of then: those of now did not get through.
+    fn forget(&self) {
+        *self.client.lock() = None;
     }
 }
 
@@ -220,9 +234,9 @@ fn told(error: &Error) -> String {
     error.message().to_owned()
 }
 
-/// Retries a call while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
+/// Retries a call, after `forget`, while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
 /// pauses grow, and are at least as long as the engine requests.
-async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, Error>
+async fn patiently<T, F>(forget: impl Fn(), call: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
@@ -233,11 +247,12 @@ where
             Err(error) if engines::is_momentary(&error) => error,
             answer => return answer,
         };
-        let asked = match &error {
+        forget();
+        let pause = match &error {
             Error::Refused(refusal) => refusal.retry_after_s.map(Duration::from_secs),
             Error::Internal(_) => None,
         };
-        let pause = wait.max(asked.unwrap_or_default());
+        let pause = wait.max(pause.unwrap_or_default());
         if Instant::now() + pause > give_up {
             return Err(error);
         }
@@ -259,13 +274,15 @@ impl Steps<'_> {
         let name = built.name.clone();
         let mut request =
             DeployRequest { workflow: built, current: self.current.reference(), online, extra: None };
-        let mut answer = patiently(|| async { self.asked.client().await?.deploy(&request).await }).await;
+        let mut answer =
+            patiently(|| self.asked.forget(), || async { self.asked.client().await?.deploy(&request).await })
+                .await;
         for _ in 0..STEPS_MAX {
             let deployment = match answer {
                 Ok(deployment) => deployment,
                 Err(error) => return Ok(Err(told(&error))),
             };
-            self.learn(&deployment);
+            self.current.learn(&deployment);
             match deployment.phase.as_str() {
                 "done" => {
                     self.current.revision = Some(revision);
@@ -275,7 +292,11 @@ impl Steps<'_> {
                 "again" => {
                     keep(self.asked.state, self.turn, &self.current).await?;
                     request.current = self.current.reference();
-                    answer = patiently(|| async { self.asked.client().await?.deploy(&request).await }).await;
+                    answer = patiently(
+                        || self.asked.forget(),
+                        || async { self.asked.client().await?.deploy(&request).await },
+                    )
+                    .await;
                 }
                 "waiting" => {
                     keep(self.asked.state, self.turn, &self.current).await?;
@@ -283,41 +304,32 @@ impl Steps<'_> {
                 }
                 _ => {
                     keep(self.asked.state, self.turn, &self.current).await?;
-                    let failure = deployment.failure.map(|failure| failure.message);
-                    return Ok(Err(failure.unwrap_or_else(|| "the engine does not say why".to_owned())));
+                    return Ok(Err(told(&reconcile::failure_of(deployment))));
                 }
             }
         }
         Ok(Err(format!("the engine was not done after {STEPS_MAX} steps")))
     }
 
-    fn learn(&mut self, deployment: &deploys::Deployment) {
-        self.current.state = Some(deployment.state.clone());
-        if deployment.code.is_some() {
-            self.current.code.clone_from(&deployment.code);
-        }
-        if deployment.project.is_some() {
-            self.current.project.clone_from(&deployment.project);
-        }
-    }
-
     /// Polls the status until the deployment has ended. Polling is not a step: only its time is limited.
     async fn waited(
         &mut self,
-        deployment: &deploys::Deployment,
+        deployment: &model::Deployment,
         revision: &str,
-    ) -> Result<Result<deploys::Deployment, Error>, Error> {
+    ) -> Result<Result<model::Deployment, Error>, Error> {
         let mut poll_ms = deployment.poll_ms;
         loop {
             let wait = Duration::from_millis(poll_ms.into());
             sleep(wait.clamp(STATUS_INTERVAL, STATUS_INTERVAL_MAX)).await;
             let reference = self.current.reference();
-            let status =
-                patiently(|| async { self.asked.client().await?.status(&reference, revision).await });
+            let status = patiently(
+                || self.asked.forget(),
+                || async { self.asked.client().await?.status(&reference, Some(revision)).await },
+            );
             match status.await {
                 Ok(answer) if answer.phase == "waiting" => {
                     poll_ms = answer.poll_ms;
-                    self.learn(&answer);
+                    self.current.learn(&answer);
                     keep(self.asked.state, self.turn, &self.current).await?;
                 }
                 answer => return Ok(answer),
@@ -327,7 +339,7 @@ impl Steps<'_> {
 }
 
 /// Stores the engine's answer.
-async fn keep(state: &Workflows, turn: &Held, current: &Deployed) -> Result<(), Error> {
+pub async fn keep(state: &Workflows, turn: &Held, current: &Deployed) -> Result<(), Error> {
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     workflows::set_deployed(&mut tx, current).await?;
@@ -351,6 +363,10 @@ async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outc
     }
     if let (Ok(done), Some(mut workflow)) = (outcome, workflow) {
         workflows::set_deployed(&mut tx, &done.deployed).await?;
+        if let Some(Wanted { change: EngineChange::Restore | EngineChange::Settle, .. }) = workflow.wanted {
+            // The engine has the whole workflow anew.
+            workflows::want(&mut tx, workflow.id, None, now_ms).await?;
+        }
         workflow.note_published(record.version, done.digest, done.schedule);
         workflows::set_published(&mut tx, &workflow).await?;
         versions::check_tasks(&mut tx, &mut workflow).await?;
@@ -370,11 +386,14 @@ mod tests {
     /// A call that fails once with this error; returns the number of calls and the result.
     async fn tried(error: fn() -> Error) -> (u32, Result<(), Error>) {
         let calls = Cell::new(0);
-        let outcome = patiently(|| {
-            calls.set(calls.get() + 1);
-            let answer = if calls.get() == 1 { Err(error()) } else { Ok(()) };
-            async { answer }
-        })
+        let outcome = patiently(
+            || (),
+            || {
+                calls.set(calls.get() + 1);
+                let answer = if calls.get() == 1 { Err(error()) } else { Ok(()) };
+                async { answer }
+            },
+        )
         .await;
         (calls.get(), outcome)
     }

@@ -83,6 +83,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     let place = Some((&workflow, &kinds[..]));
     let looked = lookup::look_up(state, &call.body, wanted, source, None, place).await?;
     lookup::check_tables(&call.caller, &looked, None)?;
+    rights.check([looked.wanted.content.rights_id()])?;
     let Looked { wanted, names, warnings } = looked;
     let now_ms = state.clock.now_ms();
     let mut task = Task {
@@ -243,6 +244,7 @@ async fn try_update(call: &UpdateCall) -> Result<Option<Data<SavedTaskView>>, Er
     let content = Some(&before.content);
     let looked = lookup::look_up(state, &call.body, wanted, source, content, place).await?;
     lookup::check_tables(&call.caller, &looked, content)?;
+    rights.check([looked.wanted.content.rights_id()])?;
     write(call, &before, workflow_id, looked, &rights).await
 }
 

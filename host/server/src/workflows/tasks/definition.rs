@@ -13,6 +13,8 @@ use super::forms::{CreateTask, Priority, TaskChange, UpdateTask};
 
 /// The id of a data source that is known by its name alone; no data source has it.
 pub const NO_DATASOURCE: i64 = 0;
+/// The type of scripts.
+pub const SHELL: &str = "SHELL";
 pub const TYPE_MAX_CHARS: usize = 64;
 /// The longest text of a task, in bytes.
 pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
@@ -111,9 +113,11 @@ impl Priority {
 }
 
 impl Content {
-    /// Its data source, for rights: of one that does not exist, [`NO_DATASOURCE`], which no bound caller may use.
+    /// Its data source, for rights. Of one that does not exist, and of a script, which may use any: [`NO_DATASOURCE`],
+    /// which no bound caller may use.
     pub fn rights_id(&self) -> Option<i64> {
-        self.datasource_id.or_else(|| self.unresolved.datasource.as_ref().map(|_| NO_DATASOURCE))
+        let is_any = self.unresolved.datasource.is_some() || self.task_type == SHELL;
+        self.datasource_id.filter(|_| self.task_type != SHELL).or_else(|| is_any.then_some(NO_DATASOURCE))
     }
 
     /// All tables that it reads or writes, one list after the other.

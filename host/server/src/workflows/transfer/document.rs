@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::workflows::api::EDGES_MAX;
 use crate::workflows::definition::Schedule;
-use crate::workflows::forms::{FailureStrategy, GlobalParam, WarningType};
+use crate::workflows::forms::{Concurrency, FailureStrategy, GlobalParam, WarningType};
 use crate::workflows::tasks::definition::TableRef;
 use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::forms::Priority;
@@ -52,6 +52,9 @@ pub struct WorkflowPart {
     pub scheduler_engine: String,
     #[schemars(default)]
     pub global_params: Vec<GlobalParam>,
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Concurrency::is_default")]
+    pub concurrency: Concurrency,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -130,6 +133,7 @@ impl Document {
                 description: content.description.clone(),
                 scheduler_engine: content.scheduler_engine.clone(),
                 global_params: content.global_params.clone(),
+                concurrency: content.concurrency,
             },
             edges: edges(&tasks),
             tasks,

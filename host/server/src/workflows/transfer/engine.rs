@@ -112,6 +112,7 @@ async fn convert(
             description: Some(workflow.description).filter(|text| !text.is_empty()),
             scheduler_engine: engine.to_owned(),
             global_params: params.map(|one| GlobalParam { name: one.name, value: one.value }).collect(),
+            concurrency: serde_json::from_value(workflow.concurrency.into()).unwrap_or_default(),
         },
         tasks,
         edges,
@@ -121,7 +122,8 @@ async fn convert(
 
 fn task(task: model::Task, sources: &HashMap<i64, String>, problems: &mut Problems) -> TaskPart {
     let has_settings = !NO_SETTINGS.contains(&task.settings.trim());
-    let text = if task.body.is_empty() && has_settings {
+    let body = task.text();
+    let text = if body.is_empty() && has_settings {
         // A type that the plugin does not know is kept whole.
         Some(task.settings)
     } else {
@@ -129,7 +131,7 @@ fn task(task: model::Task, sources: &HashMap<i64, String>, problems: &mut Proble
             problems
                 .warn("tasks", format!("the settings of `{}` beside its text are not imported", task.name));
         }
-        Some(task.body).filter(|body| !body.is_empty())
+        Some(body).filter(|body| !body.is_empty())
     };
     let source = task.datasource.map(|source| {
         let known = i64::try_from(source.id).ok().and_then(|id| sources.get(&id).cloned());

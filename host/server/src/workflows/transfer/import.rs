@@ -25,6 +25,7 @@ use crate::tables;
 use crate::workflows::api::{refuse_gone, refuse_moved, unknown};
 use crate::workflows::definition;
 use crate::workflows::forms::{ImportSource, ImportWorkflow};
+use crate::workflows::tasks::definition::SHELL;
 use crate::workflows::tasks::forms::NAME_MAX_CHARS;
 use crate::workflows::tasks::replace::{self, Wanted};
 use crate::workflows::versions::compare::Comparison;
@@ -292,7 +293,9 @@ fn check_rights(call: &ImportCall, document: &Document) -> Result<(), Error> {
     let of_task = |task: &TaskPart| {
         let tables = task.input_tables.iter().chain(&task.output_tables);
         let tables = tables.filter_map(|table| table.datasource.clone());
-        task.datasource.iter().cloned().chain(tables).collect::<Vec<String>>()
+        // A script may use any.
+        let any = (task.task_type == SHELL).then(|| "any one, as a script may".to_owned());
+        task.datasource.iter().cloned().chain(tables).chain(any).collect::<Vec<String>>()
     };
     let names = document.tasks.iter().flat_map(of_task);
     names.into_iter().try_for_each(|name| call.caller.check_datasource(&name))

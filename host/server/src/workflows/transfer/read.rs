@@ -109,7 +109,7 @@ pub fn document(value: &RawValue, problems: &mut Problems) -> Option<Document> {
 }
 
 fn workflow(value: &RawValue, path: Path, problems: &mut Problems) -> Option<WorkflowPart> {
-    let known = ["name", "description", "schedulerEngine", "globalParams"];
+    let known = ["name", "description", "schedulerEngine", "globalParams", "concurrency"];
     let members = Members::of(value, path, &known, problems)?;
     let params = members.list("globalParams", PARAMS_MAX, problems);
     Some(WorkflowPart {
@@ -117,6 +117,7 @@ fn workflow(value: &RawValue, path: Path, problems: &mut Problems) -> Option<Wor
         description: members.text("description", problems),
         scheduler_engine: members.text("schedulerEngine", problems).unwrap_or_default(),
         global_params: params.filter_map(|(value, path)| param(value, path, problems)).collect(),
+        concurrency: members.word("concurrency", problems).unwrap_or_default(),
     })
 }
 

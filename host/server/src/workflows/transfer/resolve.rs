@@ -174,6 +174,7 @@ async fn content(
         description: workflow.description.clone(),
         scheduler_engine: workflow.scheduler_engine.clone(),
         global_params: workflow.global_params.clone(),
+        concurrency: workflow.concurrency,
         schedule: None,
     };
     let under = |detail: Detail| Detail { field: format!("workflow.{}", detail.field), ..detail };

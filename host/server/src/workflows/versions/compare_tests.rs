@@ -61,6 +61,7 @@ fn any_snapshot(version: i64) -> impl Strategy<Value = Snapshot> {
                 description,
                 scheduler_engine: "local".to_owned(),
                 global_params: params.collect(),
+                concurrency: crate::workflows::forms::Concurrency::default(),
                 schedule,
             };
             Snapshot { version, content, tasks }
@@ -152,6 +153,7 @@ fn empty(version: i64) -> Snapshot {
         description: None,
         scheduler_engine: "local".to_owned(),
         global_params: Vec::new(),
+        concurrency: crate::workflows::forms::Concurrency::default(),
         schedule: None,
     };
     Snapshot { version, content, tasks: BTreeMap::new() }

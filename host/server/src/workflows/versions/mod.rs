@@ -28,7 +28,7 @@ use super::{Workflow, store as workflows};
 pub use snapshot::{SavedTask, Snapshot};
 pub use store::{
     Part, Version, content_at, count_of_datasource, current_part, datasources_ever, datasources_in,
-    datasources_of, has_all_tasks, newest, page, parts_at, set_beside,
+    datasources_of, has_all_tasks, has_scripts, newest, page, parts_at, set_beside,
 };
 
 /// The most tasks of a workflow.

@@ -167,6 +167,13 @@ pub fn datasources_in(workflow_id: i64, versions: [i64; 2]) -> Select<Option<i64
     Select::new(IN, [workflow_id.into(), first.into(), last.into()], |row| row.get(0))
 }
 
+/// One row, if the version has tasks that are shell scripts. Within a stored text quotes are escaped.
+pub fn has_scripts(workflow_id: i64, version: i64) -> Select<i64> {
+    const HAS: &str = "SELECT task_id FROM task_versions WHERE workflow_id = $1 AND from_version <= $2 \
+        AND (to_version IS NULL OR to_version > $2) AND content LIKE '%\"taskType\":\"SHELL\"%' LIMIT 1";
+    Select::new(HAS, [workflow_id.into(), version.into()], |row| row.get(0))
+}
+
 /// The data sources of a workflow's tasks in all versions, without duplicates.
 pub fn datasources_ever(workflow_id: i64) -> Select<Option<i64>> {
     const EVER: &str = "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1";

@@ -84,6 +84,9 @@ fn workflow(snapshot: &Snapshot, zone: Tz) -> String {
     for param in &content.global_params {
         member(&mut out, &format!("param {}", param.name), &param.value);
     }
+    if !content.concurrency.is_default() {
+        member(&mut out, "concurrency", content.concurrency.as_str());
+    }
     if let Some(schedule) = &content.schedule {
         member(&mut out, "schedule", &schedule.crontab);
         member(&mut out, "timezone", &schedule.timezone);

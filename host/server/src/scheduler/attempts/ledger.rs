@@ -1,0 +1,119 @@
+//! Marks and results of attempts, on their way to the store. Those that come while others are written are written together:
+//! a commit takes as long for one as for a hundred.
+
+use std::sync::Arc;
+
+use lakeport_base::Error;
+use lakeport_store::Held;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::log::Pending;
+use super::store::{self, Ended};
+use crate::scheduler::{Scheduler, TOPIC};
+
+pub struct Ledger {
+    state: Arc<Scheduler>,
+    /// Nothing is written once it is lost.
+    held: Arc<Held>,
+    waiting: Mutex<Vec<Entry>>,
+    /// Who has it writes all that waits.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// What is noted of an attempt.
+pub enum Note {
+    /// See [`store::set_mark`].
+    Mark(String),
+    End {
+        run_id: i64,
+        ended: Ended,
+        log: Pending,
+    },
+}
+
+struct Entry {
+    task_run_id: i64,
+    note: Note,
+    answer: oneshot::Sender<Result<bool, Error>>,
+}
+
+impl Ledger {
+    pub fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Ledger {
+        Ledger { state, held, waiting: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// The lease under which attempts are made.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// Writes it; false: the attempt has ended before. To be awaited to the end: others may rely on it.
+    pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
+        let (answer, mut answered) = oneshot::channel();
+        self.waiting.lock().push(Entry { task_run_id, note, answer });
+        {
+            let _turn = self.turn.lock().await;
+            if let Ok(answer) = answered.try_recv() {
+                return answer;
+            }
+            let batch = std::mem::take(&mut *self.waiting.lock());
+            self.write_all(batch).await;
+        }
+        answered.await.unwrap_or_else(|_| Err(Error::internal(anyhow::anyhow!("a note was not written"))))
+    }
+
+    /// Writes them together or, if that fails, each by itself, so that none fails because of another one.
+    async fn write_all(&self, batch: Vec<Entry>) {
+        match self.try_write(&batch).await {
+            Ok(written) => {
+                for (entry, is_written) in batch.into_iter().zip(written) {
+                    let _ = entry.answer.send(Ok(is_written));
+                }
+            }
+            Err(error) if batch.len() == 1 => {
+                for entry in batch {
+                    let _ = entry.answer.send(Err(copy(&error)));
+                }
+            }
+            Err(_) => {
+                for entry in batch {
+                    let written = self.try_write(std::slice::from_ref(&entry)).await;
+                    let _ = entry.answer.send(written.map(|written| written[0]));
+                }
+            }
+        }
+    }
+
+    async fn try_write(&self, batch: &[Entry]) -> Result<Vec<bool>, Error> {
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        let mut written = Vec::with_capacity(batch.len());
+        for entry in batch {
+            written.push(match &entry.note {
+                Note::Mark(mark) => {
+                    store::set_mark(&mut tx, entry.task_run_id, mark).await?;
+                    true
+                }
+                Note::End { run_id, ended, log } => {
+                    let is_ended = store::end(&mut tx, entry.task_run_id, ended, now_ms).await?;
+                    if is_ended {
+                        log.write(&mut tx, entry.task_run_id).await?;
+                        tx.changed(TOPIC, run_id.to_string());
+                    }
+                    is_ended
+                }
+            });
+        }
+        tx.commit().await?;
+        Ok(written)
+    }
+}
+
+fn copy(error: &Error) -> Error {
+    match error {
+        Error::Refused(refusal) => Error::Refused(refusal.clone()),
+        Error::Internal(cause) => Error::internal(anyhow::anyhow!("{cause:#}")),
+    }
+}

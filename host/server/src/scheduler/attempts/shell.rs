@@ -1,0 +1,359 @@
+//! A shell script of a task, where the operator allows them: a process of its own in a folder of its own, with an empty
+//! environment. A supervisor, this binary again, ends it and all that it started: when it ends, at its timeout, when it is
+//! stopped, and when the server is gone.
+
+use std::fs::{DirBuilder, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
+
+use lakeport_base::failpoints;
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, User, geteuid, getpid};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval, sleep_until, timeout};
+
+use super::Try;
+use super::sql::{LOG_INTERVAL, Stop, values_of, workflow_name_for};
+use crate::config::Config;
+use crate::scheduler::parameters;
+
+/// The command-line verb of the supervisor, for the server alone.
+pub const VERB: &str = "supervise-script";
+/// Its argument for the inner one.
+pub const INNER: &str = "--inner";
+/// This binary, also where its file has been replaced since the start.
+const THIS_BINARY: &str = "/proc/self/exe";
+const SHELL: &str = "/bin/sh";
+const SCRIPT: &str = "script.sh";
+/// The prefix of the folders.
+const FOLDER: &str = "lakeport-task-";
+/// A line of output that is longer is cut into several, in bytes.
+const LINE_MAX_BYTES: usize = 16 * 1024;
+/// Lines that wait for the log.
+const LINES_WAITING: usize = 256;
+/// How long the supervisor may take to end the script.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// How long it looks for processes that the script has left.
+const SWEEP: Duration = Duration::from_secs(2);
+
+/// The user of scripts, if the server may choose one: it is root. The error continues the setting's name.
+pub fn user(config: &Config) -> Result<Option<User>, String> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let name = &config.runner_shell_user;
+    let found = User::from_name(name).map_err(|error| format!("cannot be looked up: {error}"))?;
+    let user = found.ok_or_else(|| format!("is `{name}`, and the system has no such user"))?;
+    if user.uid.is_root() {
+        return Err("is root; scripts run as another user".to_owned());
+    }
+    Ok(Some(user))
+}
+
+/// Warns, once, that scripts are allowed, or says why they will not run.
+pub fn announce(config: &Config) {
+    if !config.runner_shell {
+        return;
+    }
+    match user(config) {
+        Ok(Some(user)) => tracing::warn!(
+            "SHELL tasks are allowed (runner_shell): who may publish workflows runs programs here as the user `{}`",
+            user.name
+        ),
+        Ok(None) => tracing::warn!(
+            "SHELL tasks are allowed (runner_shell): who may publish workflows runs programs here as the server's own user"
+        ),
+        Err(why) => tracing::error!("SHELL tasks will fail: runner_shell_user {why}"),
+    }
+}
+
+/// Runs it.
+pub async fn run(work: &mut Try) -> Result<(), Stop> {
+    let task = work.task().clone();
+    if !work.state.config.runner_shell {
+        let why = "SHELL tasks are off here; the operator can allow them with the setting runner_shell";
+        return Err(Stop::Failed(why.to_owned()));
+    }
+    let user = user(&work.state.config).map_err(|why| Stop::Failed(format!("runner_shell_user {why}")))?;
+    let workflow = workflow_name_for(work, &task).await.map_err(Stop::Failed)?;
+    let script = {
+        let global = work.global();
+        parameters::expand_script(&task.body, &values_of(work, &task, &workflow, &global))
+            .map_err(Stop::Failed)?
+    };
+    let folder = Folder::make(&script, user.as_ref());
+    let folder = folder.map_err(|error| Stop::Failed(format!("its folder cannot be made: {error}")))?;
+    let mut child = start(&folder.0, user.as_ref())
+        .map_err(|error| Stop::Failed(format!("the shell cannot be started: {error}")))?;
+    let (told, mut lines) = mpsc::channel(LINES_WAITING);
+    for output in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten() {
+        tokio::spawn(read_lines(output, told.clone()));
+    }
+    drop(told);
+    let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
+    let stops = work.stops.clone();
+    let mut writes = interval(LOG_INTERVAL);
+    let mut is_closed = false;
+    let ended = loop {
+        tokio::select! {
+            biased;
+            stop = stops.told() => break Err(stop),
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                break Err(Stop::Failed(format!("it was stopped at its timeout of {} s", task.timeout_s)));
+            }
+            line = lines.recv(), if !is_closed => match line {
+                Some(line) => work.log.line(work.state.clock.now_ms(), &line),
+                None => is_closed = true,
+            },
+            // The supervisor ends after the script's last line.
+            status = child.wait(), if is_closed => break Ok(status),
+            _ = writes.tick() => work.write_log().await,
+        }
+    };
+    // The supervisor ends everything when this pipe is closed.
+    drop(child.stdin.take());
+    let late = timeout(END_PATIENCE, child.wait()).await.is_err();
+    while let Ok(line) = lines.try_recv() {
+        work.log.line(work.state.clock.now_ms(), &line);
+    }
+    // A folder may hold much: its removal must not keep others waiting.
+    tokio::task::spawn_blocking(move || drop(folder));
+    failpoints::reach("runner.task_ran");
+    if late {
+        tracing::warn!(task_run = work.id, "the supervisor of a script has not ended in time");
+    }
+    match ended? {
+        Ok(status) => outcome(status).map_err(Stop::Failed),
+        Err(error) => Err(Stop::Failed(format!("its end is not known: {error}"))),
+    }
+}
+
+/// What a status means: a supervisor passes on the script's code, and 128 and the signal's number.
+fn outcome(status: ExitStatus) -> Result<(), String> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(match Signal::try_from(code - 128) {
+            Ok(signal) => format!("it was ended by the signal {signal} (code {code})"),
+            Err(_) => format!("it ended with the code {code}"),
+        }),
+        (None, signal) => {
+            Err(format!("its supervisor was ended by the signal {}", signal.unwrap_or_default()))
+        }
+    }
+}
+
+fn start(folder: &Path, user: Option<&User>) -> io::Result<Child> {
+    let mut command = Command::new(THIS_BINARY);
+    command.arg(VERB);
+    if let Some(user) = user {
+        command.args([user.uid.to_string(), user.gid.to_string()]);
+    }
+    command
+        .env_clear()
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C in a terminal stops the server, which ends its tasks in order.
+        .process_group(0)
+        .spawn()
+}
+
+/// The folder of one attempt; it goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make(script: &str, user: Option<&User>) -> io::Result<Folder> {
+        let path = std::env::temp_dir().join(format!("{FOLDER}{}", uuid::Uuid::now_v7().simple()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let folder = Folder(path);
+        let file = folder.0.join(SCRIPT);
+        std::fs::write(&file, script)?;
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+        if let Some(user) = user {
+            for path in [&file, &folder.0] {
+                chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+            }
+        }
+        Ok(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!("the folder of a task stays: {}: {error}", self.0.display());
+        }
+    }
+}
+
+type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+fn boxed(output: impl AsyncRead + Send + Unpin + 'static) -> Output {
+    Box::new(output)
+}
+
+/// Passes on lines until the output is closed.
+async fn read_lines(mut output: Output, told: mpsc::Sender<String>) {
+    let (mut buffer, mut line) = (vec![0; 8 * 1024], Vec::new());
+    loop {
+        let read = output.read(&mut buffer).await.unwrap_or(0);
+        for &byte in &buffer[..read] {
+            if byte != b'\n' {
+                line.push(byte);
+            }
+            if (byte == b'\n' || line.len() >= LINE_MAX_BYTES)
+                && told.send(String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned()).await.is_err()
+            {
+                return;
+            }
+        }
+        if read == 0 {
+            if !line.is_empty() {
+                let _ = told.send(String::from_utf8_lossy(&line).into_owned()).await;
+            }
+            return;
+        }
+    }
+}
+
+/// Who runs a script: a process of the server, which has no secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supervisor {
+    /// The child of the server. It ends the script when its standard input is closed.
+    Outer,
+    /// Its child, the first process of a namespace, where the system allows one: with it the kernel ends all others.
+    Inner,
+}
+
+/// Runs the script of this folder, as this user and group if they are given, and ends all that it has started.
+#[expect(clippy::print_stderr, reason = "standard error is the task's log")]
+pub fn supervise(supervisor: Supervisor, user: Option<(u32, u32)>) -> ExitCode {
+    let code = match supervisor {
+        Supervisor::Outer => supervise_outside(user),
+        Supervisor::Inner => script(user).and_then(|command| ended(command, |_| {})),
+    };
+    code.map_or_else(
+        |error| {
+            eprintln!("the script cannot be run: {error}");
+            ExitCode::from(126)
+        },
+        ExitCode::from,
+    )
+}
+
+/// The shell with the script. Its own group: what is sent to the supervisor's does not reach it.
+fn script(user: Option<(u32, u32)>) -> io::Result<std::process::Command> {
+    let mut command = std::process::Command::new(SHELL);
+    command.arg(SCRIPT).env_clear().stdin(Stdio::null()).process_group(0);
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    Ok(command)
+}
+
+fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
+    // What the script leaves behind becomes a child of this process, which ends it.
+    set_child_subreaper(true)?;
+    let (begun, child) = std::sync::mpsc::channel();
+    // Begun first: a process whose children are of another namespace can begin no threads.
+    std::thread::spawn(move || {
+        let _ = blocked_signals().thread_block();
+        let mut end = Vec::new();
+        let _ = io::stdin().read_to_end(&mut end);
+        if let Ok(child) = child.recv() {
+            end_all(child);
+        }
+    });
+    // Children are the first of a namespace from now on. Only root may have one.
+    let command = if unshare(CloneFlags::CLONE_NEWPID).is_ok() {
+        let mut inner = std::process::Command::new(THIS_BINARY);
+        inner.args([VERB, INNER]).env_clear().stdin(Stdio::null()).process_group(0);
+        inner.args(user.into_iter().flat_map(|(uid, gid)| [uid.to_string(), gid.to_string()]));
+        inner
+    } else {
+        script(user)?
+    };
+    let code = ended(command, |child| _ = begun.send(child));
+    sweep();
+    // The server does so, too, if it is still there.
+    if let Ok(folder) = std::env::current_dir() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    code
+}
+
+/// Starts the command and waits for its end; returns its code, or 128 and the number of its signal.
+fn ended(mut command: std::process::Command, begun: impl FnOnce(Pid)) -> io::Result<u8> {
+    let child = Pid::from_raw(command.spawn()?.id().cast_signed());
+    // A service manager may tell all processes of a service to end: the server decides when these do. Blocked before, the
+    // signals would be blocked in the script, too.
+    blocked_signals().thread_block()?;
+    begun(child);
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == child => return Ok(u8::try_from(code).unwrap_or(1)),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => return Ok(128 + signal as u8),
+            Err(Errno::EINTR) | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn blocked_signals() -> SigSet {
+    SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP])
+}
+
+/// Ends the child and all other children, again and again: new ones may come until it is gone.
+#[expect(clippy::disallowed_methods, reason = "a thread that has nothing else to do")]
+fn end_all(child: Pid) {
+    loop {
+        let _ = killpg(child, Signal::SIGKILL);
+        let _ = kill(child, Signal::SIGKILL);
+        end_children();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends the processes that the script has left, in groups of their own, too.
+#[expect(clippy::disallowed_methods, reason = "a process of one thread that has nothing else to do")]
+fn sweep() {
+    let until = std::time::Instant::now() + SWEEP;
+    while std::time::Instant::now() < until {
+        end_children();
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => return,
+            Ok(WaitStatus::StillAlive) => std::thread::sleep(Duration::from_millis(5)),
+            _ => {}
+        }
+    }
+}
+
+/// Ends the children of this process.
+fn end_children() {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return };
+    for process in processes.flatten() {
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(pid) = pid.filter(|&pid| parent(pid) == Some(getpid().as_raw())) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program may have blanks and brackets.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
