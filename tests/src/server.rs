@@ -17,6 +17,8 @@ use crate::store::{Database, Store};
 const START_MAX: Duration = Duration::from_secs(60);
 /// How long it may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(35);
+/// How long it may take until it reaches the point at which it dies.
+const REACHED_MAX: Duration = Duration::from_secs(30);
 /// The polling interval of a test.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// The key of the store's secrets on PostgreSQL, where the setting is required.
@@ -293,6 +295,20 @@ impl Server {
     /// Kills it, like a power failure.
     pub fn kill(&mut self) {
         self.end();
+    }
+
+    /// Kills it when it reaches this point because of what it is asked for, and starts it again. No lease is waited for: the
+    /// dead server's count as expired.
+    pub fn killed_at(&mut self, point: &str, ask: impl FnOnce(&Client)) {
+        self.stop();
+        self.set("LAKEPORT_KILL_AT", point);
+        self.run();
+        ask(&self.client());
+        assert!(self.wait(REACHED_MAX).is_some(), "{point} was not reached");
+        self.kill();
+        self.set("LAKEPORT_KILL_AT", "");
+        self.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+        self.run();
     }
 
     /// Waits until it has ended by itself; `None` if it still runs.

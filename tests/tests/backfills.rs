@@ -305,19 +305,12 @@ fn a_killed_server_goes_on_with_its_backfills() {
             let mut lake = Lake::start(&store);
             let (source, [a, ..]) = tables(&lake);
             let id = online(&lake, "w", source, NOTE, [&[], &[a]]);
-            lake.server.stop();
-            lake.server.set("LAKEPORT_KILL_AT", point);
-            lake.server.run();
             let body = range("2026-03-01", "2026-03-03").to_string();
             let headers = [("Content-Type", "application/json")];
             let backfill = format!("{}/backfill", path(id));
-            let _ = lake.server.client().try_send("POST", &backfill, &headers, body.as_bytes());
-            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
-            lake.server.kill();
-            lake.server.set("LAKEPORT_KILL_AT", "");
-            // Expires them: on PostgreSQL another server might hold them.
-            lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
-            lake.server.run();
+            lake.server.killed_at(point, |client| {
+                _ = client.try_send("POST", &backfill, &headers, body.as_bytes());
+            });
             let done = || lake.texts("shop.db", "SELECT v FROM a ORDER BY id");
             eventually("three dates", TAKEN_OVER, || (done().len() >= 3).then_some(()));
             let page = lake.server.get("/api/v1/executions/history?pageSize=500").data();
@@ -337,9 +330,6 @@ fn a_kill_loses_no_date_of_those_that_begin_together() {
             let mut lake = Lake::start(&store);
             let (source, [a, ..]) = tables(&lake);
             let id = online(&lake, "w", source, NOTE, [&[], &[a]]);
-            lake.server.stop();
-            lake.server.set("LAKEPORT_KILL_AT", point);
-            lake.server.run();
             let form = with(
                 range("2026-03-01", "2026-03-12"),
                 json!({ "runMode": "RUN_MODE_PARALLEL", "expectedParallelismNumber": 5 }),
@@ -347,13 +337,10 @@ fn a_kill_loses_no_date_of_those_that_begin_together() {
             let backfill = format!("{}/backfill", path(id));
             let headers = [("Content-Type", "application/json"), ("Idempotency-Key", "k")];
             let body = form.to_string();
-            let _ = lake.server.client().try_send("POST", &backfill, &headers, body.as_bytes());
-            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
-            lake.server.kill();
-            lake.server.set("LAKEPORT_KILL_AT", "");
-            lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+            lake.server.killed_at(point, |client| {
+                _ = client.try_send("POST", &backfill, &headers, body.as_bytes());
+            });
             lake.server.execute("DELETE FROM idempotency_keys");
-            lake.server.run();
             let code = lake.server.client().send("POST", &backfill, &headers, body.as_bytes()).data();
             let all = ended(&lake, code.as_str().expect("a text"));
             assert_eq!(

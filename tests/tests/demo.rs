@@ -138,6 +138,10 @@ fn every_list_has_something_to_show() {
                 let fields = list(&lake, &format!("/api/v1/tables/{}/fields", id_of("tables")));
                 target = target.replace("{fieldId}", &fields[0]["id"].to_string());
             }
+            if target.contains("{instanceId}") {
+                let runs = list(&lake, &format!("/api/v1/workflows/{}/runs", id_of(area)));
+                target = target.replace("{instanceId}", runs[0]["instanceId"].as_str().expect("an id"));
+            }
             assert!(!target.contains('{'), "{operation}");
             if area == "lineage" {
                 target += &format!("?tableId={}", id_of("tables"));

@@ -7,7 +7,9 @@ use std::time::Duration;
 use lakeport_tests::{Kind, Lake, Warehouse, eventually, stores};
 use serde_json::{Value, json};
 
+/// Kills while tables are changed, and while workflows run.
 const KILLS: u64 = 200;
+const RUN_KILLS: usize = 200;
 /// Tables of each database: so many changes are running, or waiting, at a kill.
 const TABLES: usize = 12;
 /// The longest time between the requests and the kill.
@@ -121,5 +123,13 @@ fn a_killed_server_leaves_a_consistent_catalogue() {
                 assert_eq!(found, [0, 0, 0].map(|none| json!(none)).each_ref(), "{:?}: {sync}", shop.kind);
             }
         }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
+fn a_killed_server_loses_no_effect_of_a_run() {
+    for store in stores() {
+        lakeport_tests::effects_survive(&store, RUN_KILLS);
     }
 }

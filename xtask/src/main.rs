@@ -104,8 +104,10 @@ const BENCHES: &[Bench] = &[
     Bench { name: "definitions", package: "lakeport-bench", binary: "bench-definitions", on_databases: true },
     Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
     Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
+    Bench { name: "executions", package: "lakeport-bench", binary: "bench-executions", on_databases: true },
     Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
     Bench { name: "reads", package: "lakeport-bench", binary: "bench-reads", on_databases: true },
+    Bench { name: "runs", package: "lakeport-bench", binary: "bench-runs", on_databases: true },
     Bench { name: "tables", package: "lakeport-bench", binary: "bench-tables", on_databases: true },
     Bench { name: "threads", package: "lakeport-bench", binary: "bench-threads", on_databases: false },
 ];

@@ -269,9 +269,9 @@ enum Fetched<Binaries> {
     Given(String),
 }
 
-/// A PostgreSQL and a MariaDB, each with the variable that names it.
+/// A PostgreSQL and a MariaDB for benchmarks, each with the variable that names it.
 pub fn databases() -> Result<Vec<(&'static str, Database)>> {
-    let postgres = fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain)?.started(postgres::start)?;
+    let postgres = fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain)?.started(postgres::start_durable)?;
     let mariadb = fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain)?.started(mariadb::start)?;
     Ok(vec![(POSTGRES_VARIABLE, postgres), (MARIADB_VARIABLE, mariadb)])
 }

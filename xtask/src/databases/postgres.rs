@@ -98,8 +98,17 @@ fn unpack(folder: &Path) -> Result<()> {
     tree.check_libraries(&[&bin.join("postgres"), &bin.join("initdb")])
 }
 
-/// Makes a cluster in a temporary folder and starts it.
+/// Makes a cluster in a temporary folder and starts it. It loses data in a power failure, and is quick.
 pub fn start(binaries: &Binaries) -> Result<Database> {
+    start_with(binaries, &["fsync=off", "full_page_writes=off", "jit=off"])
+}
+
+/// The same with PostgreSQL's own settings, as benchmarks want it.
+pub fn start_durable(binaries: &Binaries) -> Result<Database> {
+    start_with(binaries, &[])
+}
+
+fn start_with(binaries: &Binaries, settings: &[&str]) -> Result<Database> {
     let folder = tempfile::Builder::new().prefix("lakeport-postgres-").tempdir()?;
     let home = Home::new("PostgreSQL", folder.path(), binaries.tree.as_ref())?;
     let own_bin = home.tree.as_ref().and_then(bin_of);
@@ -112,9 +121,7 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     let serve = |port: u16| {
         let mut command = home.command(&bin.join("postgres"))?;
         command.arg("-D").arg(home.data()).args(["-p", &port.to_string(), "-k"]).arg(&home.folder);
-        for setting in
-            ["listen_addresses=127.0.0.1", "fsync=off", "full_page_writes=off", "jit=off", CONNECTIONS]
-        {
+        for setting in settings.iter().chain(&["listen_addresses=127.0.0.1", CONNECTIONS]) {
             command.args(["-c", setting]);
         }
         Ok(command)

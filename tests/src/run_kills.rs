@@ -1,0 +1,106 @@
+//! Runs of workflows under a server that is killed again and again at random moments: their effects in the data sources are
+//! counted.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use crate::{Kind, Lake, Store, Warehouse, eventually};
+
+/// Tasks of one run: so many chains, each so long.
+const CHAINS: usize = 3;
+const LENGTH: usize = 4;
+/// A kill comes at most so many milliseconds after the starts.
+const MOMENT_MAX_MS: u64 = 400;
+const ENDED_MAX: Duration = Duration::from_secs(120);
+
+/// A workflow of short tasks, each of which notes its run and its name.
+struct Noting {
+    shop: Warehouse,
+    workflow: i64,
+}
+
+impl Noting {
+    fn new(lake: &Lake, kind: Kind) -> Noting {
+        let shop = lake.warehouse(kind);
+        if kind == Kind::Sqlite {
+            let form = json!({ "options": { "taskTable": true } });
+            lake.server.put(&format!("/api/v1/datasources/{}", shop.source), &form).data();
+        }
+        shop.run(&format!("CREATE TABLE noted (run {}, task {})", kind.integer(), kind.text()));
+        let workflow = lake.workflow(&format!("on {}", kind.dialect()));
+        for chain in 0..CHAINS {
+            let mut before = None;
+            for place in 0..LENGTH {
+                let name = format!("t{chain}_{place}");
+                let after = lake.table_of(&shop, &name, &[("id", kind.integer())]);
+                let sql = "INSERT INTO noted (run, task) VALUES (${system.workflow.instance.id}, '${system.task.definition.name}')";
+                let inputs: Vec<i64> = before.into_iter().collect();
+                lake.task(workflow, &name, shop.source, sql, [&inputs, &[after]]);
+                before = Some(after);
+            }
+        }
+        lake.deploy(workflow);
+        Noting { shop, workflow }
+    }
+
+    fn path(&self) -> String {
+        format!("/api/v1/workflows/{}", self.workflow)
+    }
+
+    /// The number of its runs, once all have ended well.
+    fn runs(&self, lake: &Lake) -> usize {
+        eventually("all runs end", ENDED_MAX, || {
+            let page = lake.server.get(&format!("{}/runs?pageSize=500", self.path())).data();
+            let runs = page["records"].as_array()?.clone();
+            // One that was asked for and never reached the engine has no instance.
+            let begun: Vec<_> = runs.iter().filter(|run| run["instanceId"].is_string()).collect();
+            let is_open = runs.iter().any(|run| run["endTime"].is_null());
+            (!is_open && begun.iter().all(|run| run["status"] == "success")).then_some(begun.len())
+        })
+    }
+}
+
+/// Kills a server so many times at random moments while it runs workflows on every kind of data source. Each task of each
+/// run has its effect, once.
+pub fn effects_survive(store: &Store, kills: usize) {
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64) | 1;
+    eprintln!("seed of the moments: {seed}");
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let mut lake = Lake::start(store);
+    let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
+    for _ in 0..kills {
+        for noting in &all {
+            let form = json!({}).to_string();
+            let headers = [("Content-Type", "application/json")];
+            let _ = lake.server.client().try_send(
+                "POST",
+                &format!("{}/execute", noting.path()),
+                &headers,
+                form.as_bytes(),
+            );
+        }
+        std::thread::sleep(Duration::from_millis(random(MOMENT_MAX_MS)));
+        lake.server.kill();
+        // Expires them: on PostgreSQL another server might hold them.
+        lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+        lake.server.run();
+    }
+    for noting in &all {
+        let runs = noting.runs(&lake);
+        let kind = noting.shop.kind;
+        let count = |query: &str| usize::try_from(noting.shop.numbers(query)[0]).expect("a count");
+        let noted = count("SELECT count(*) FROM noted");
+        let distinct = count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
+        eprintln!("{}: {runs} runs, {distinct} tasks, {} more effects", kind.dialect(), noted - distinct);
+        assert_eq!(distinct, runs * CHAINS * LENGTH, "{seed}: no task is lost on {}", kind.dialect());
+        assert_eq!(noted - distinct, 0, "{seed}: effects twice on {}", kind.dialect());
+        assert!(runs > 0);
+    }
+}

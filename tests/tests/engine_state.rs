@@ -1,0 +1,273 @@
+//! What is wanted of a workflow's engine and what the engine has agree in the end, whatever happens in between
+//! (contract, section 6, "Wanted and there").
+
+use std::time::Duration;
+
+use lakeport_tests::{Lake, Store, component, eventually, id_of, refused, stores};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+const WORKFLOWS: &str = "/api/v1/workflows";
+const DAILY: &str = "0 0 2 * * ? *";
+const HOURLY: &str = "0 0 * * * ? *";
+
+fn path(id: i64) -> String {
+    format!("{WORKFLOWS}/{id}")
+}
+
+/// A deployed workflow with a daily schedule that is off.
+fn deployed(lake: &Lake, engine: &str) -> i64 {
+    let form = json!({ "name": "w", "schedulerEngine": engine });
+    let id = id_of(&lake.server.post(WORKFLOWS, &form).data());
+    let source = lake.source("shop.db");
+    lake.run("shop.db", "");
+    lake.task(id, "t", source, "SELECT 1", [&[], &[]]);
+    lake.server
+        .put(&format!("{}/schedule", path(id)), &json!({ "crontab": DAILY, "timezone": "UTC" }))
+        .data();
+    lake.deploy(id);
+    id
+}
+
+/// Once nothing is open: status, schedule, state of the engine and its reason.
+fn agreed(lake: &Lake, id: i64) -> (String, String, String) {
+    eventually("engine and store agree", SOON, || {
+        let workflow = lake.server.get(&path(id)).data();
+        let text = |member: &Value| member.as_str().unwrap_or_default().to_owned();
+        let now = (
+            text(&workflow["status"]),
+            text(&workflow["schedule"]["crontab"]),
+            text(&workflow["engineError"]),
+        );
+        (workflow["engineState"] == "in_sync").then_some(now)
+    })
+}
+
+/// What the embedded scheduler has: whether the workflow is on, and its schedule.
+fn in_engine(lake: &Lake) -> Vec<(String, String)> {
+    let list = lake.server.get(&format!("{WORKFLOWS}/import/scheduler")).data();
+    let heads = list["records"].as_array().expect("a list").clone();
+    let text = |member: &Value| member.as_str().unwrap_or_default().to_owned();
+    let one = |head: &Value| {
+        let form = json!({ "source": "scheduler", "workflowCode": head["workflowCode"], "name": "other" });
+        let taken = lake.server.post(&format!("{WORKFLOWS}/import/preview"), &form).data();
+        let commit = json!({ "source": "scheduler", "workflowCode": head["workflowCode"], "name": "other",
+            "previewToken": taken["previewToken"] });
+        let copy = lake.server.post(&format!("{WORKFLOWS}/import/commit"), &commit).data();
+        let copy = path(copy["workflowId"].as_i64().expect("an id"));
+        let schedule = lake.server.get(&copy).data()["schedule"]["crontab"].clone();
+        lake.server.delete(&format!("{copy}?cascadeDeleteTasks=true")).data();
+        (text(&head["releaseState"]), text(&schedule))
+    };
+    heads.iter().map(one).collect()
+}
+
+/// Kills the server when it reaches this point during the request, and starts it again.
+fn killed_at(lake: &mut Lake, point: &str, (method, path, body): (&str, &str, &Value)) {
+    let headers = [("Content-Type", "application/json")];
+    lake.server.killed_at(point, |client| {
+        _ = client.try_send(method, path, &headers, body.to_string().as_bytes());
+    });
+}
+
+fn pair(state: &str, cron: &str) -> Vec<(String, String)> {
+    vec![(state.to_owned(), cron.to_owned())]
+}
+
+#[test]
+fn a_kill_within_a_change_of_a_schedule_heals() {
+    for store in stores() {
+        for point in ["workflow.wanted", "workflow.engine_answered"] {
+            let mut lake = Lake::start(&store);
+            let id = deployed(&lake, "local");
+            let schedule = format!("{}/schedule", path(id));
+            killed_at(&mut lake, point, ("POST", &format!("{schedule}/online"), &json!({})));
+            assert_eq!(agreed(&lake, id), ("online".to_owned(), DAILY.to_owned(), String::new()), "{point}");
+            assert_eq!(in_engine(&lake), pair("ONLINE", DAILY), "{point}");
+
+            killed_at(&mut lake, point, ("PUT", &schedule, &json!({ "crontab": HOURLY })));
+            assert_eq!(agreed(&lake, id), ("online".to_owned(), HOURLY.to_owned(), String::new()), "{point}");
+            assert_eq!(in_engine(&lake), pair("ONLINE", HOURLY), "{point}");
+            let versions = lake.server.get(&path(id)).data()["versionsTotal"].clone();
+            assert_eq!(versions, 4, "{point}: one version more");
+
+            killed_at(&mut lake, point, ("POST", &format!("{schedule}/offline"), &json!({})));
+            assert_eq!(
+                agreed(&lake, id),
+                ("offline".to_owned(), HOURLY.to_owned(), String::new()),
+                "{point}"
+            );
+            assert_eq!(in_engine(&lake), pair("OFFLINE", HOURLY), "{point}");
+            let audit = lake.server.get("/api/v1/audit?resource=workflow&pageSize=100").data();
+            let count = |operation: &str| {
+                let records = audit["records"].as_array().expect("a list");
+                records
+                    .iter()
+                    .filter(|one| one["operation"] == operation && one["outcome"] == "success")
+                    .count()
+            };
+            let operations = ["bringScheduleOnline", "takeScheduleOffline"];
+            assert_eq!(operations.map(count), [1, 1], "{point}: {audit}");
+        }
+    }
+}
+
+#[test]
+fn a_kill_within_a_deletion_heals() {
+    for store in stores() {
+        for point in ["workflow.wanted", "removal.asked"] {
+            let mut lake = Lake::start(&store);
+            let id = deployed(&lake, "local");
+            killed_at(
+                &mut lake,
+                point,
+                ("DELETE", &format!("{}?cascadeDeleteTasks=true", path(id)), &json!({})),
+            );
+            eventually("it is deleted", SOON, || (lake.server.get(&path(id)).status == 404).then_some(()));
+            assert_eq!(in_engine(&lake), [], "{point}");
+            assert_eq!(lake.server.get("/api/v1/tasks").data()["total"], 0, "{point}");
+            assert_eq!(lake.server.get(&format!("{WORKFLOWS}/pending-removal")).data(), json!([]), "{point}");
+        }
+    }
+}
+
+/// A server with a deployed workflow on the engine `moody`.
+fn moody(store: &Store) -> (Lake, i64) {
+    let lake = Lake::start(store);
+    let wasm = component("engine_moody");
+    let staged = lake.server.post_bytes("/api/v1/plugins", "application/wasm", &wasm).data();
+    let activate = json!({ "digest": staged["digest"] });
+    lake.server.post("/api/v1/plugins/engine:moody/activate", &activate).data();
+    lake.server.post("/api/v1/engines", &json!({ "name": "moody", "plugin": "moody", "config": {} })).data();
+    let id = deployed(&lake, "moody");
+    (lake, id)
+}
+
+fn set_mood(lake: &Lake, mood: &Value) {
+    lake.server.put("/api/v1/engines/moody", &json!({ "config": mood })).data();
+}
+
+/// What the engine was asked for since, in order.
+fn asked(lake: &Lake, since: usize) -> Vec<String> {
+    let lines = lake.server.get("/api/v1/plugins/engine:moody/logs").data();
+    let lines = lines.as_array().expect("lines").iter();
+    let asked = lines.filter_map(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        let is_change = message.starts_with("schedule ") || ["online", "offline"].contains(&message);
+        is_change.then(|| message.to_owned())
+    });
+    asked.skip(since).collect()
+}
+
+#[test]
+fn a_refused_change_leaves_everything_as_it_was() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        for mood in ["refused", "unreachable", "timeout"] {
+            set_mood(&lake, &json!({ "set": mood, "online": mood }));
+            let before = lake.server.get(&path(id)).data();
+            assert!(lake.server.put(&schedule, &json!({ "crontab": HOURLY })).status >= 400);
+            assert!(lake.server.post(&format!("{schedule}/online"), &json!({})).status >= 400);
+            assert_eq!(lake.server.get(&path(id)).data(), before, "{mood}");
+            assert_eq!(before["engineState"], "in_sync");
+        }
+        // The half of a change: the schedule was set, and is set back.
+        set_mood(&lake, &json!({}));
+        lake.server.put(&schedule, &json!({ "crontab": HOURLY })).data();
+        lake.server.post(&format!("{}/versions/3/rollback", path(id)), &json!({})).data();
+        let before = asked(&lake, 0).len();
+        set_mood(&lake, &json!({ "online": "refused" }));
+        refused(&lake.server.post(&format!("{schedule}/online"), &json!({})), 409, "engine_conflict");
+        agreed(&lake, id);
+        let expected = [
+            format!("schedule {DAILY}"),
+            "online".to_owned(),
+            format!("schedule {HOURLY}"),
+            "offline".to_owned(),
+        ];
+        assert_eq!(asked(&lake, before), expected);
+    }
+}
+
+#[test]
+fn a_change_without_an_answer_goes_on() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        set_mood(&lake, &json!({ "online": "lost" }));
+        let answer = lake.server.post(&format!("{schedule}/online"), &json!({}));
+        refused(&answer, 502, "engine_unreachable");
+        assert!(answer.message().contains("Lakeport goes on with it"), "{answer:?}");
+        let open = lake.server.get(&path(id)).data();
+        assert_eq!(
+            (&open["status"], &open["engineState"], &open["engineError"]),
+            (&json!("offline"), &json!("pending"), &json!("the answer was lost"))
+        );
+        let listed = lake.server.get(WORKFLOWS).data()["records"][0].clone();
+        assert_eq!(
+            (&listed["engineState"], &listed["engineError"]),
+            (&open["engineState"], &open["engineError"])
+        );
+        // Another change waits for it.
+        let next = lake.server.put(&schedule, &json!({ "crontab": HOURLY }));
+        refused(&next, 503, "engine_unavailable");
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id), ("online".to_owned(), DAILY.to_owned(), String::new()));
+        // A change that goes on and is refused then is given up, and what is stored is restored.
+        set_mood(&lake, &json!({ "set": "lost" }));
+        assert_eq!(lake.server.put(&schedule, &json!({ "crontab": HOURLY })).status, 502);
+        set_mood(&lake, &json!({ "set": "refused" }));
+        let failed = eventually("it failed", SOON, || {
+            let now = lake.server.get(&path(id)).data();
+            (now["engineState"] == "failed").then_some(now)
+        });
+        assert_eq!(failed["engineError"], "a run is active");
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id), ("online".to_owned(), DAILY.to_owned(), String::new()));
+        let calls = asked(&lake, 0);
+        assert_eq!(calls[calls.len() - 2..], [format!("schedule {DAILY}"), "online".to_owned()], "{calls:?}");
+    }
+}
+
+#[test]
+fn a_change_that_takes_its_time_is_followed() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        set_mood(&lake, &json!({ "offline": "later", "online": "later", "status": "later" }));
+        let accepted = lake.server.post(&format!("{schedule}/online"), &json!({})).data();
+        assert_eq!((&accepted["status"], &accepted["engineState"]), (&json!("online"), &json!("pending")));
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id).0, "online");
+        set_mood(&lake, &json!({ "offline": "later", "status": "failed" }));
+        lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        // What came to nothing is asked for again as a whole.
+        set_mood(&lake, &json!({ "status": "failed" }));
+        assert_eq!(agreed(&lake, id).0, "offline");
+        let calls = asked(&lake, 0);
+        assert_eq!(calls.last().map(String::as_str), Some("offline"), "{calls:?}");
+    }
+}
+
+#[test]
+fn a_deployment_is_part_of_the_engine_state() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        assert_eq!(lake.server.get(&path(id)).data()["engineState"], "in_sync");
+        lake.server.put(&path(id), &json!({ "description": "new" })).data();
+        set_mood(&lake, &json!({ "deploy": "refused" }));
+        let record =
+            lake.server.post(&format!("{}/publish", path(id)), &json!({})).data()["recordId"].clone();
+        let approve = format!("{}/publish/{record}/approve", path(id));
+        lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
+        let failed = eventually("it failed", SOON, || {
+            let now = lake.server.get(&path(id)).data();
+            (now["engineState"] == "failed").then_some(now)
+        });
+        assert_eq!(failed["engineError"], "version 4 was not deployed: a run is active");
+        set_mood(&lake, &json!({}));
+        lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
+        agreed(&lake, id);
+    }
+}
