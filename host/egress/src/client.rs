@@ -32,10 +32,12 @@ use super::{Policy, Rule, host_and_port};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for one of several addresses of a host.
 const CONNECT_ONE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Idle connections are closed after this time; at most so many are kept per host.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Idle connections are closed after this time, before usual servers close them, which would lose a request; at most so
+/// many are kept per host.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const IDLE_MAX: usize = 4;
-const AGENT: &str = concat!("lakeport/", env!("CARGO_PKG_VERSION"));
+/// What requests say of their sender.
+pub const AGENT: &str = concat!("lakeport/", env!("CARGO_PKG_VERSION"));
 
 /// Limits of one request.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +45,19 @@ pub struct Limits {
     /// From resolving the name to the last byte of the answer.
     pub total: Duration,
     pub answer_max_bytes: usize,
+}
+
+/// Why a request gave no answer.
+#[derive(Debug)]
+pub enum SendError {
+    /// Nothing was sent: the address is not permitted, or not reachable. [`HttpClient::get_json`] has the codes.
+    NotSent(Error),
+    /// It may have been received; the connection ended before the answer. For people.
+    Lost(String),
+    /// The time was over.
+    TimedOut,
+    /// The answer has more bytes than the limit.
+    TooLong,
 }
 
 impl Default for Limits {
@@ -80,15 +95,41 @@ impl HttpClient {
         HttpClient::with(self.policy.and(rule), self.tls.clone())
     }
 
+    /// Sends a request as it is, once, and returns the whole answer, whatever its status. Redirects are answers. A
+    /// request that no connection has taken is sent by another one.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        limits: Limits,
+    ) -> Result<http::Response<Bytes>, SendError> {
+        let shown = shown(request.uri());
+        let exchange = async {
+            let response = self.client.request(request.map(Full::new)).await.map_err(|error| {
+                if error.is_connect() {
+                    SendError::NotSent(unreachable(&shown, &error))
+                } else {
+                    SendError::Lost(deepest(&error))
+                }
+            })?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, limits.answer_max_bytes).collect().await.map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    SendError::TooLong
+                } else {
+                    SendError::Lost("the connection was closed during the answer".to_owned())
+                }
+            })?;
+            Ok(http::Response::from_parts(head, body.to_bytes()))
+        };
+        timeout(limits.total, exchange).await.unwrap_or(Err(SendError::TimedOut))
+    }
+
     /// Gets JSON from an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or
     /// `invalid_response`, 504 `connect_timeout`.
     pub async fn get_json<T: DeserializeOwned>(&self, url: &str, limits: Limits) -> Result<T, Error> {
         let uri = parse(url)?;
         let shown = shown(&uri);
-        let answer = timeout(limits.total, self.get(uri, limits)).await.map_err(|_| {
-            let message = format!("{shown} did not answer within {} s", limits.total.as_secs());
-            Error::timed_out("connect_timeout", message)
-        })??;
+        let answer = self.get(uri, limits).await?;
         serde_json::from_slice(&answer)
             .map_err(|error| bad_answer(&shown, format!("sent an unexpected answer: {error}")))
     }
@@ -121,9 +162,19 @@ impl HttpClient {
         let request = Request::get(uri)
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT)
-            .body(Full::default())
+            .body(Bytes::new())
             .map_err(Error::internal)?;
-        let response = self.client.request(request).await.map_err(|error| unreachable(&shown, &error))?;
+        let response = self.send(request, limits).await.map_err(|error| match error {
+            SendError::NotSent(error) => error,
+            SendError::Lost(why) => Error::bad_gateway("unreachable", format!("{shown}: {why}")),
+            SendError::TimedOut => {
+                let message = format!("{shown} did not answer within {} s", limits.total.as_secs());
+                Error::timed_out("connect_timeout", message)
+            }
+            SendError::TooLong => {
+                bad_answer(&shown, format!("answered more than {} bytes", limits.answer_max_bytes))
+            }
+        })?;
         let status = response.status();
         if status.is_redirection() {
             return Err(bad_answer(&shown, format!("answered {status}; redirects are not followed")));
@@ -131,14 +182,7 @@ impl HttpClient {
         if status != StatusCode::OK {
             return Err(bad_answer(&shown, format!("answered {status}")));
         }
-        let body = Limited::new(response.into_body(), limits.answer_max_bytes).collect().await;
-        body.map(|body| body.to_bytes()).map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                bad_answer(&shown, format!("answered more than {} bytes", limits.answer_max_bytes))
-            } else {
-                Error::bad_gateway("unreachable", format!("{shown} closed the connection during its answer"))
-            }
-        })
+        Ok(response.into_body())
     }
 
     fn with(policy: Policy, tls: ClientConfig) -> HttpClient {
@@ -228,15 +272,22 @@ fn shown(uri: &Uri) -> String {
 /// Passes on the policy's or the connector's own message.
 fn unreachable(shown: &str, error: &ClientError) -> Error {
     let mut source = std::error::Error::source(error);
-    let mut deepest = error.to_string();
     while let Some(error) = source {
         if let Some(Error::Refused(refusal)) = error.downcast_ref::<Error>() {
             return Error::Refused(refusal.clone());
         }
-        deepest = error.to_string();
         source = error.source();
     }
-    Error::bad_gateway("unreachable", format!("cannot reach {shown}: {deepest}"))
+    Error::bad_gateway("unreachable", format!("cannot reach {shown}: {}", deepest(error)))
+}
+
+/// The first cause, for people.
+fn deepest(error: &ClientError) -> String {
+    let mut error: &dyn std::error::Error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
 }
 
 fn bad_answer(shown: &str, why: String) -> Error {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use address::Kind;
-pub use client::{HttpClient, Limits};
+pub use client::{AGENT, HttpClient, Limits, SendError};
 pub use rule::Rule;
 
 /// How long resolving a name may take.

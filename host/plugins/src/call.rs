@@ -7,11 +7,11 @@ use std::time::Duration;
 use lakeport_bindings::host::types::Error as PluginError;
 use wasmtime::Trap;
 
+use crate::http::InstanceHttp;
 use crate::lending::{EmbeddedScheduler, LentConnection, Memo, Topic};
 use crate::usage::{MemoryExceeded, TableExceeded};
 
 /// A configured instance of a plugin, as its calls see it.
-#[derive(Debug)]
 pub struct InstanceConfig {
     /// The name that the operator gave it.
     pub name: String,
@@ -23,6 +23,8 @@ pub struct InstanceConfig {
     pub time_zone: chrono_tz::Tz,
     /// Its small cache.
     pub memo: Arc<Memo>,
+    /// The addresses that are granted to it; none: it sends no requests.
+    pub http: Option<Arc<InstanceHttp>>,
 }
 
 /// What a call is for and what it may reach.

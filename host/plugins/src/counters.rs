@@ -1,6 +1,7 @@
 //! Counters of one generation: calls, errors, durations, and failures in a row.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,6 +19,29 @@ pub struct Counters {
     rows: Mutex<HashMap<&'static str, Row>>,
     times_us: Mutex<Histogram<u64>>,
     memory_peak: AtomicU64,
+    requests: Arc<RequestCounters>,
+}
+
+/// Requests of a generation to the addresses of its instances.
+#[derive(Debug, Default)]
+pub struct RequestCounters {
+    sent: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl RequestCounters {
+    pub(crate) fn sent(&self) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sent and refused ones.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.sent.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    }
 }
 
 /// Failures in a row of one function: a plugin whose `plan` always fails is not saved by its `server`.
@@ -54,10 +78,14 @@ pub struct CounterSnapshot {
     pub p99_ms: Option<f64>,
     /// The largest linear memory of a single call, bytes.
     pub memory_peak_bytes: u64,
+    /// Requests that were sent.
+    pub requests_sent: u64,
+    /// Requests that the host refused to send.
+    pub requests_refused: u64,
 }
 
-impl Default for Counters {
-    fn default() -> Self {
+impl Counters {
+    pub(crate) fn new(requests: Arc<RequestCounters>) -> Self {
         let times = Histogram::new_with_max(LONGEST_US, 2).expect("two digits up to an hour fit");
         Counters {
             calls: AtomicU64::new(0),
@@ -65,11 +93,10 @@ impl Default for Counters {
             rows: Mutex::default(),
             times_us: Mutex::new(times),
             memory_peak: AtomicU64::new(0),
+            requests,
         }
     }
-}
 
-impl Counters {
     /// Counts a call and returns the number of consecutive failures of the function.
     pub(crate) fn record(
         &self,
@@ -114,6 +141,7 @@ impl Counters {
 
     pub fn snapshot(&self) -> CounterSnapshot {
         let times = self.times_us.lock();
+        let (requests_sent, requests_refused) = self.requests.numbers();
         let at =
             |quantile: f64| (!times.is_empty()).then(|| times.value_at_quantile(quantile) as f64 / 1_000.0);
         CounterSnapshot {
@@ -122,6 +150,8 @@ impl Counters {
             p50_ms: at(0.50),
             p99_ms: at(0.99),
             memory_peak_bytes: self.memory_peak.load(Ordering::Relaxed),
+            requests_sent,
+            requests_refused,
         }
     }
 }
@@ -132,7 +162,7 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_end_with_a_success() {
-        let counters = Counters::default();
+        let counters = Counters::new(Arc::default());
         let took = Duration::from_millis(2);
         let record = |verdict, peak| counters.record("plan", verdict, took, peak);
         assert_eq!(record(Verdict::Failure, 0), 1);
@@ -146,7 +176,7 @@ mod tests {
 
     #[test]
     fn each_function_has_its_own_row() {
-        let counters = Counters::default();
+        let counters = Counters::new(Arc::default());
         let record = |function, verdict| counters.record(function, verdict, Duration::ZERO, 0);
         for failures in 1..=3 {
             record("server", Verdict::Success);
@@ -159,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_breach_takes_its_success_back() {
-        let counters = Counters::default();
+        let counters = Counters::new(Arc::default());
         let answer = || counters.record("plan", Verdict::Success, Duration::ZERO, 0);
         for failures in 1..=3 {
             answer();

@@ -6,6 +6,7 @@ use lakeport_bindings::host::types::Problem;
 use lakeport_bindings::{dialect, engine, tool};
 use lakeport_sql::Profile;
 
+use crate::http;
 use crate::prepared::Description;
 
 /// The longest name of a plugin, in characters.
@@ -16,8 +17,6 @@ const TOOL_DESCRIPTION_MAX: usize = 2_000;
 const SCHEMA_MAX_BYTES: usize = 256 * 1024;
 /// The most task types of an engine.
 const TASK_TYPES_MAX: usize = 200;
-/// The most addresses that an engine or a tool may request.
-const ADDRESSES_MAX: usize = 8;
 
 /// Returns a dialect's profile, or all problems of the description.
 pub fn check(description: &Description) -> Result<Option<Profile>, Vec<Problem>> {
@@ -63,12 +62,8 @@ fn dialect(info: &dialect::about::DialectInfo, found: &mut Vec<Problem>) -> Opti
 
 fn engine(info: &engine::about::EngineInfo, found: &mut Vec<Problem>) {
     check_json("configSchema", &info.config_schema, found);
-    if info.addresses.len() > ADDRESSES_MAX {
-        found.push(problem(
-            "addresses",
-            format!("{} addresses; {ADDRESSES_MAX} at most", info.addresses.len()),
-        ));
-    }
+    let web = http::description_problems(&info.addresses, &info.secrets, &info.auth);
+    found.extend(web.into_iter().map(|(member, message)| problem(&member, message)));
     if info.task_types.len() > TASK_TYPES_MAX {
         found
             .push(problem("taskTypes", format!("{} types; {TASK_TYPES_MAX} at most", info.task_types.len())));
@@ -109,12 +104,8 @@ fn tool(info: &tool::tool::ToolInfo, found: &mut Vec<Problem>) {
             format!("has {length} characters; a model needs 1 to {TOOL_DESCRIPTION_MAX} to know when to use the tool"),
         ));
     }
-    if info.addresses.len() > ADDRESSES_MAX {
-        found.push(problem(
-            "addresses",
-            format!("{} addresses; {ADDRESSES_MAX} at most", info.addresses.len()),
-        ));
-    }
+    let web = http::description_problems(&info.addresses, &info.secrets, &info.auth);
+    found.extend(web.into_iter().map(|(member, message)| problem(&member, message)));
 }
 
 fn check_json(member: &str, text: &str, found: &mut Vec<Problem>) {

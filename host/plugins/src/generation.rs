@@ -84,7 +84,7 @@ impl Generation {
             profile: parts.profile,
             origin: parts.origin,
             staged_at_ms: parts.staged_at_ms,
-            counters: Counters::default(),
+            counters: Counters::new(parts.call_origin.request_counters.clone()),
             exports: parts.inspection.exports,
             code: OnceCell::new_with(parts.prepared),
             limits: parts.limits,

@@ -6,7 +6,7 @@
 //! once. [`Registry`] keeps the generations of each plugin and the pointer to the active one. A call takes a
 //! fresh store, bounded in memory, tables, time and size of the answer, and drops it.
 //!
-//! The crate does not read the environment, speak HTTP or keep state on disk, except for the compiled-code
+//! The crate does not read the environment, serve HTTP or keep state on disk, except for the compiled-code
 //! cache.
 
 mod call;
@@ -20,6 +20,7 @@ pub mod engine;
 mod family;
 mod generation;
 pub mod grants;
+mod http;
 mod imports;
 mod inspect;
 mod invocation;
@@ -43,6 +44,7 @@ pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
 pub use generation::Generation;
 pub use grants::{Policy, Refused};
+pub use http::{ADDRESS_WANTED, Granted, InstanceHttp, Secrets, is_address};
 pub use inspect::{InspectError, Inspection, digest, inspect};
 pub use lending::{Answer, EmbeddedScheduler, LentConnection, Memo, Topic};
 pub use limits::Limits;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use crate::counters::RequestCounters;
 use crate::family::Family;
 use crate::log::PluginLog;
 
@@ -36,4 +37,6 @@ pub(crate) struct CallOrigin {
     pub log: Arc<PluginLog>,
     /// The places for the plugin's concurrent calls.
     pub places: Arc<Semaphore>,
+    /// Of the component's requests.
+    pub request_counters: Arc<RequestCounters>,
 }

@@ -233,6 +233,7 @@ impl Registry {
             digest: digest.into(),
             withheld: grants.withheld.as_slice().into(),
             log: self.trial_log.clone(),
+            request_counters: Arc::default(),
             places: self.sandbox.places_of_plugin(family),
         }
     }

@@ -9,6 +9,7 @@ use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::{CallContext, InstanceConfig};
+use crate::counters::RequestCounters;
 use crate::cpu_turns::CpuTurn;
 use crate::family::Family;
 use crate::lending::{EmbeddedScheduler, LentConnection, Topic};
@@ -36,6 +37,9 @@ pub struct CallState {
     pub(crate) topic: Option<Arc<dyn Topic>>,
     /// Imported interfaces that the operator withholds.
     pub(crate) withheld: Arc<[String]>,
+    /// Requests of this call.
+    pub(crate) requests: usize,
+    pub(crate) request_counters: Arc<RequestCounters>,
 }
 
 impl CallState {
@@ -63,6 +67,8 @@ impl CallState {
             scheduler: context.scheduler,
             topic: context.topic,
             withheld: origin.withheld.clone(),
+            requests: 0,
+            request_counters: origin.request_counters.clone(),
         }
     }
 
@@ -75,6 +81,7 @@ impl CallState {
             withheld: Arc::default(),
             log: Arc::new(crate::log::PluginLog::new(10)),
             places: Arc::new(tokio::sync::Semaphore::new(1)),
+            request_counters: Arc::default(),
         };
         let turn = crate::cpu_turns::CpuTurns::new().call();
         CallState::new(&origin, CallContext::new("c"), &Limits::default(), Instant::now(), turn, |id| {

@@ -103,7 +103,6 @@ mod connection;
 mod expected;
 mod files;
 pub(crate) mod functions;
-mod mask;
 mod memo;
 mod rules;
 mod state;

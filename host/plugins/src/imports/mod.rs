@@ -5,6 +5,7 @@ mod call;
 mod clock;
 mod config;
 mod connection;
+mod http;
 mod log;
 mod memo;
 mod runner;
@@ -31,6 +32,7 @@ pub fn link(family: Family, linker: &mut Linker<CallState>) -> wasmtime::Result<
             host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             host::clock::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             host::memo::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            host::http::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             lakeport_bindings::runner::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
         }
         Family::Tool => {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use lakeport_base::Error;
+use lakeport_base::error::Detail;
 use lakeport_http::form::{Amend, Draft, Patch};
 use lakeport_http::{Data, Nothing};
 use lakeport_plugins::{Description, Family, PluginId, PluginView};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::definition::{self, Definition};
 use super::forms::{CreateEngine, EnginePath, UpdateEngine};
 use super::store::{self, EngineRecord};
 use super::view::{EngineTest, EngineView};
-use super::{EngineClient, LOCAL, TOPIC};
+use super::{EngineClient, LOCAL, TOPIC, instance};
 use crate::audit::{Change, Commit};
 use crate::engines::{Call, Engines};
 use crate::part::{Fate, Resource};
@@ -45,6 +46,15 @@ fn plugin(state: &Engines, name: &str) -> Option<Arc<PluginView>> {
     state.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
 }
 
+/// The problems of settings and secrets, if the plugin is active: it describes them.
+fn check_instance(state: &Engines, engine: &EngineRecord, wrong: &mut Vec<Detail>) {
+    let Some(view) = plugin(state, &engine.plugin) else { return };
+    if let Some(Description::Engine(info)) = view.active.as_ref().map(|active| &active.description) {
+        let config: Map<String, Value> = serde_json::from_str(&engine.config).unwrap_or_default();
+        instance::check(info, &config, &engine.secret_names, wrong);
+    }
+}
+
 /// Engine plugins that are active.
 fn active_plugins(state: &Engines) -> Vec<String> {
     let plugins = state.plugins.registry().list().into_iter();
@@ -73,6 +83,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
     };
     let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut engine, &secrets.collect()))?);
+    check_instance(state, &engine, &mut wrong);
     call.body.refuse(wrong)?;
     let mut tx = state.db.begin().await?;
     // Locks `local`, whose row always exists, to serialise creations.
@@ -107,6 +118,7 @@ pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Res
     }
     let secrets = form.secrets.0.clone().unwrap_or_default();
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut after, &secrets))?);
+    check_instance(state, &after, &mut wrong);
     call.body.refuse(wrong)?;
     if after.plugin != before.plugin {
         state.refuse_used(&mut tx, &resource(name, Fate::Replaced)).await?;

@@ -14,12 +14,15 @@ use lakeport_bindings::engine::model::{
     Schedule, Started, Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
 use lakeport_bindings::host::types::Problem;
+use lakeport_egress::HttpClient;
 use lakeport_plugins::engine::Engine;
 use lakeport_plugins::{CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Registry};
 use parking_lot::Mutex;
 
-use super::memos::OfConfiguration;
+use super::instance;
+use super::memos::{OfConfiguration, Shared};
 use super::store::EngineRecord;
+use crate::core::Core;
 use crate::engines::Engines;
 use crate::plugins::engine_failed;
 
@@ -43,16 +46,12 @@ const CALL_MAX_BYTES: usize = 64;
 /// An engine, ready for calls.
 pub struct EngineClient {
     registry: Arc<Registry>,
-    plugin: String,
+    record: EngineRecord,
     /// The plugin for each workflow, and for the engine itself: each stays with one generation.
     engines: Mutex<HashMap<Option<u64>, Engine>>,
-    /// The name of its configuration.
-    name: String,
-    settings: serde_json::Value,
-    time_zone: chrono_tz::Tz,
-    /// Of its plugin; found by its last test.
-    missing_features: Vec<String>,
     memos: Arc<OfConfiguration>,
+    core: Arc<Core>,
+    http: HttpClient,
     scheduler: Arc<dyn EmbeddedScheduler>,
     /// Identifies its calls in logs.
     call: Arc<str>,
@@ -63,13 +62,11 @@ impl EngineClient {
     pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> EngineClient {
         EngineClient {
             registry: Arc::clone(state.plugins.registry()),
-            plugin: record.plugin.clone(),
+            record: record.clone(),
             engines: Mutex::default(),
-            name: record.name.clone(),
-            settings: serde_json::from_str(&record.config).unwrap_or_default(),
-            time_zone: state.config.time_zone,
-            missing_features: record.missing_features.clone(),
             memos: state.memos.of(record),
+            core: Arc::clone(&state.core),
+            http: state.http.clone(),
             scheduler: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
         }
@@ -84,7 +81,7 @@ impl EngineClient {
     pub fn has_feature(&self, workflow_id: u64, feature: &str) -> Result<bool, Error> {
         let info = self.engine(Some(workflow_id)).info().map_err(engine_failed)?;
         let is_there = info.features.iter().any(|known| known == feature);
-        Ok(is_there && !self.missing_features.iter().any(|missing| missing == feature))
+        Ok(is_there && !self.record.missing_features.iter().any(|missing| missing == feature))
     }
 
     /// Whether it has a timer for this workflow.
@@ -94,34 +91,34 @@ impl EngineClient {
 
     pub async fn test(&self) -> Result<TestReport, Error> {
         let engine = self.engine(None);
-        engine.test(self.context(&engine, TEST_S)).await.map_err(engine_failed)
+        engine.test(self.context(&engine, TEST_S)?).await.map_err(engine_failed)
     }
 
     pub async fn check(&self, workflow: &Workflow) -> Result<Vec<Problem>, Error> {
         let engine = self.engine(Some(workflow.id));
-        engine.check(self.context(&engine, CHECK_S), workflow).await.map_err(engine_failed)
+        engine.check(self.context(&engine, CHECK_S)?, workflow).await.map_err(engine_failed)
     }
 
     pub async fn deploy(&self, request: &DeployRequest) -> Result<Deployment, Error> {
         let engine = self.engine(Some(request.workflow.id));
-        engine.deploy(self.context(&engine, DEPLOY_S), request).await.map_err(engine_failed)
+        engine.deploy(self.context(&engine, DEPLOY_S)?, request).await.map_err(engine_failed)
     }
 
     /// The progress of a change: of a deployment, by its revision, or of another.
     pub async fn status(&self, current: &WorkflowRef, revision: Option<&str>) -> Result<Deployment, Error> {
         let engine = self.engine(Some(current.id));
-        engine.status(self.context(&engine, STATUS_S), current, revision).await.map_err(engine_failed)
+        engine.status(self.context(&engine, STATUS_S)?, current, revision).await.map_err(engine_failed)
     }
 
     pub async fn remove(&self, current: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(current.id));
-        engine.remove(self.context(&engine, REMOVE_S), current).await.map_err(Failure::of)
+        engine.remove(self.context(&engine, REMOVE_S)?, current).await.map_err(Failure::of)
     }
 
     /// Starts a run. If the outcome is unknown, looks for the run before it fails.
     pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Failure> {
         let engine = self.engine(Some(request.workflow.id));
-        let error = match engine.start(self.context(&engine, START_S), request).await {
+        let error = match engine.start(self.context(&engine, START_S)?, request).await {
             Ok(started) => return Ok(started),
             Err(error) if may_have_applied(&error) => error,
             Err(error) => return Err(Failure::Refused(engine_failed(error))),
@@ -143,18 +140,18 @@ impl EngineClient {
     /// Runs by key or trigger code, in the requested order.
     pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
         let engine = self.engine(None);
-        engine.find(self.context(&engine, FIND_S), queries).await.map_err(engine_failed)
+        engine.find(self.context(&engine, FIND_S)?, queries).await.map_err(engine_failed)
     }
 
     pub async fn cancel(&self, workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
         let engine = self.engine(Some(workflow.id));
-        engine.cancel(self.context(&engine, CANCEL_S), workflow, target).await.map_err(engine_failed)
+        engine.cancel(self.context(&engine, CANCEL_S)?, workflow, target).await.map_err(engine_failed)
     }
 
     /// Repeats a finished run; `None` if the engine no longer knows it.
     pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
         let engine = self.engine(Some(request.instance.workflow.id));
-        match engine.retry(self.context(&engine, START_S), request).await {
+        match engine.retry(self.context(&engine, START_S)?, request).await {
             Ok(started) => Ok(Some(started)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(error) => Err(engine_failed(error)),
@@ -168,23 +165,23 @@ impl EngineClient {
         schedule: Option<&Schedule>,
     ) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.set_schedule(self.context(&engine, SCHEDULE_S), workflow, schedule).await.map_err(Failure::of)
+        engine.set_schedule(self.context(&engine, SCHEDULE_S)?, workflow, schedule).await.map_err(Failure::of)
     }
 
     pub async fn online(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.online(self.context(&engine, SCHEDULE_S), workflow).await.map_err(Failure::of)
+        engine.online(self.context(&engine, SCHEDULE_S)?, workflow).await.map_err(Failure::of)
     }
 
     pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.offline(self.context(&engine, SCHEDULE_S), workflow).await.map_err(Failure::of)
+        engine.offline(self.context(&engine, SCHEDULE_S)?, workflow).await.map_err(Failure::of)
     }
 
     /// Pauses a run, or lets it go on.
     pub async fn set_paused(&self, instance: &InstanceRef, paused: bool) -> Result<Receipt, Error> {
         let engine = self.engine(Some(instance.workflow.id));
-        engine.set_paused(self.context(&engine, CANCEL_S), instance, paused).await.map_err(engine_failed)
+        engine.set_paused(self.context(&engine, CANCEL_S)?, instance, paused).await.map_err(engine_failed)
     }
 
     /// Whether definitions can be read from it.
@@ -194,13 +191,13 @@ impl EngineClient {
 
     pub async fn definitions(&self, query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
         let engine = self.engine(None);
-        engine.definitions(self.context(&engine, DEFINITIONS_S), query).await.map_err(engine_failed)
+        engine.definitions(self.context(&engine, DEFINITIONS_S)?, query).await.map_err(engine_failed)
     }
 
     /// One definition; `None` if the engine does not have it.
     pub async fn definition(&self, source: &Source) -> Result<Option<Definition>, Error> {
         let engine = self.engine(None);
-        match engine.definition(self.context(&engine, DEFINITIONS_S), source).await {
+        match engine.definition(self.context(&engine, DEFINITIONS_S)?, source).await {
             Ok(definition) => Ok(Some(definition)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(error) => Err(engine_failed(error)),
@@ -209,18 +206,18 @@ impl EngineClient {
 
     pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
         let engine = self.engine(None);
-        engine.instances(self.context(&engine, WATCH_S), request).await.map_err(engine_failed)
+        engine.instances(self.context(&engine, WATCH_S)?, request).await.map_err(engine_failed)
     }
 
     pub async fn task_runs(&self, request: &TaskRunRequest) -> Result<TaskRunPage, Error> {
         let engine = self.engine(None);
-        engine.task_runs(self.context(&engine, WATCH_S), request).await.map_err(engine_failed)
+        engine.task_runs(self.context(&engine, WATCH_S)?, request).await.map_err(engine_failed)
     }
 
     /// A part of a log; `None` if the log no longer exists. 400 if the cursor is not one of the engine's.
     pub async fn log(&self, request: &LogRequest) -> Result<Option<LogPage>, Error> {
         let engine = self.engine(Some(request.instance.workflow.id));
-        match engine.log(self.context(&engine, LOG_S), request).await {
+        match engine.log(self.context(&engine, LOG_S)?, request).await {
             Ok(page) => Ok(Some(page)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(CallError::Answered(error)) if error.code == "invalid_input" => {
@@ -240,27 +237,35 @@ impl EngineClient {
     fn engine(&self, workflow_id: Option<u64>) -> Engine {
         let key = || match workflow_id {
             Some(id) => format!("workflow/{id}"),
-            None => format!("engine/{}", self.name),
+            None => format!("engine/{}", self.record.name),
         };
         let mut engines = self.engines.lock();
-        engines.entry(workflow_id).or_insert_with(|| self.registry.engine(&self.plugin, &key())).clone()
+        engines
+            .entry(workflow_id)
+            .or_insert_with(|| self.registry.engine(&self.record.plugin, &key()))
+            .clone()
     }
 
     /// For a call of this function that may take so many seconds.
-    fn context(&self, engine: &Engine, limit_s: u64) -> CallContext {
+    fn context(&self, engine: &Engine, limit_s: u64) -> Result<CallContext, Error> {
+        let info = engine.info().map_err(engine_failed)?;
+        let digest = engine.digest().map_err(engine_failed)?;
+        let http = || instance::http(&self.core.keys, &self.http, &self.record, &info);
+        let Shared { memo, http } = self.memos.of_generation(digest, http)?;
         let instance = InstanceConfig {
-            name: self.name.clone(),
-            settings: self.settings.clone(),
-            auth_recipe: None,
-            time_zone: self.time_zone,
-            memo: engine.digest().map(|digest| self.memos.of_generation(digest)).unwrap_or_default(),
+            name: self.record.name.clone(),
+            settings: instance::settings(&info, &self.record.config),
+            auth_recipe: instance::recipe(&info, &self.record.secret_names).map(str::to_owned),
+            time_zone: self.core.config.time_zone,
+            memo,
+            http,
         };
-        CallContext {
+        Ok(CallContext {
             timeout: Some(Duration::from_secs(limit_s)),
             instance: Some(Arc::new(instance)),
             scheduler: Some(Arc::clone(&self.scheduler)),
             ..CallContext::new(Arc::clone(&self.call))
-        }
+        })
     }
 }
 
@@ -271,6 +276,13 @@ pub enum Failure {
     Refused(Error),
     /// It may have been made.
     Open(Error),
+}
+
+/// No call was made.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Refused(error)
+    }
 }
 
 impl Failure {

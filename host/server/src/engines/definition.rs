@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::instance;
 use super::store::EngineRecord;
 use crate::secrets::{self, Keys};
 
@@ -83,12 +84,7 @@ pub fn lay_secrets(
         return Ok(());
     }
     let context = secrets::context("engines", &[&engine.name], "secrets");
-    let mut all: BTreeMap<String, String> = match &engine.secrets {
-        Some(sealed) => {
-            serde_json::from_slice(keys.decrypt(&context, sealed)?.bytes()).map_err(Error::internal)?
-        }
-        None => BTreeMap::new(),
-    };
+    let mut all = instance::plain_secrets(keys, engine)?;
     for (name, secret) in named {
         match secret {
             Some(secret) => all.insert(name.clone(), secret.clone()),

@@ -1,9 +1,11 @@
-//! The memos of engines: small caches that plugins fill, one for each configuration and generation.
+//! What calls of an engine share, for each configuration and generation of its plugin: the memo, a small cache that the
+//! plugin fills, and the HTTP with its connections and its log-in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakeport_plugins::Memo;
+use lakeport_base::Error;
+use lakeport_plugins::{InstanceHttp, Memo};
 use parking_lot::Mutex;
 
 use super::store::EngineRecord;
@@ -17,7 +19,15 @@ pub struct Memos(Mutex<HashMap<String, (i64, Arc<OfConfiguration>)>>);
 
 /// Those of one configuration, by the digest of the generation.
 #[derive(Default)]
-pub struct OfConfiguration(Mutex<HashMap<String, Arc<Memo>>>);
+pub struct OfConfiguration(Mutex<HashMap<String, Shared>>);
+
+/// What the calls of one generation share.
+#[derive(Clone, Default)]
+pub struct Shared {
+    pub memo: Arc<Memo>,
+    /// `None`: the plugin sends no requests.
+    pub http: Option<Arc<InstanceHttp>>,
+}
 
 impl Memos {
     /// Those of the engine as it is configured; a change of its configuration or of its secrets drops them.
@@ -40,15 +50,22 @@ impl Memos {
 }
 
 impl OfConfiguration {
-    pub fn of_generation(&self, digest: &str) -> Arc<Memo> {
-        let mut memos = self.0.lock();
-        if let Some(memo) = memos.get(digest) {
-            return Arc::clone(memo);
+    /// What the calls of a generation share; `http` makes its HTTP at the first call.
+    pub fn of_generation(
+        &self,
+        digest: &str,
+        http: impl FnOnce() -> Result<Option<InstanceHttp>, Error>,
+    ) -> Result<Shared, Error> {
+        let mut all = self.0.lock();
+        if let Some(shared) = all.get(digest) {
+            return Ok(shared.clone());
         }
-        if memos.len() >= GENERATIONS_MAX {
-            memos.clear();
+        let shared = Shared { memo: Arc::default(), http: http()?.map(Arc::new) };
+        if all.len() >= GENERATIONS_MAX {
+            all.clear();
         }
-        Arc::clone(memos.entry(digest.to_owned()).or_default())
+        all.insert(digest.to_owned(), shared.clone());
+        Ok(shared)
     }
 }
 
@@ -72,7 +89,9 @@ mod tests {
     #[test]
     fn a_memo_belongs_to_a_configuration_and_a_generation() {
         let memos = Memos::default();
-        let memo = |name, at_ms, digest| memos.of(&engine(name, at_ms)).of_generation(digest);
+        let memo = |name, at_ms, digest| {
+            memos.of(&engine(name, at_ms)).of_generation(digest, || Ok(None)).unwrap().memo
+        };
         let first = memo("a", 1, "x");
         assert!(Arc::ptr_eq(&first, &memo("a", 1, "x")));
         assert!(!Arc::ptr_eq(&first, &memo("a", 1, "y")));

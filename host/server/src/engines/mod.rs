@@ -7,6 +7,7 @@ mod api;
 mod client;
 mod definition;
 pub mod forms;
+mod instance;
 mod memos;
 pub mod store;
 mod view;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use ::http::Method;
 use lakeport_base::Error;
 use lakeport_base::error::Refusal;
+use lakeport_egress::HttpClient;
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
 use lakeport_plugins::EmbeddedScheduler;
@@ -57,6 +59,8 @@ pub struct Engines {
     plugins: Arc<Plugins>,
     scheduler: Arc<dyn EmbeddedScheduler>,
     memos: Memos,
+    /// For the requests of all engines.
+    http: HttpClient,
 }
 
 stands_on_core!(Engines);
@@ -67,10 +71,11 @@ impl Engines {
         core: &Arc<Core>,
         plugins: &Arc<Plugins>,
         scheduler: Arc<dyn EmbeddedScheduler>,
-    ) -> Result<Engines, Error> {
+    ) -> anyhow::Result<Engines> {
         store::ensure(&core.db, LOCAL, LOCAL, core.clock.now_ms()).await?;
-        let memos = Memos::default();
-        Ok(Engines { core: Arc::clone(core), plugins: Arc::clone(plugins), scheduler, memos })
+        let http = HttpClient::new(core.egress.clone(), core.config.egress_ca_file.as_deref())?;
+        let (core, plugins) = (Arc::clone(core), Arc::clone(plugins));
+        Ok(Engines { core, plugins, scheduler, memos: Memos::default(), http })
     }
 }
 

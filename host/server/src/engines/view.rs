@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::instance;
 use super::store::EngineRecord;
 
 /// A scheduler that workflows can be deployed to, without its secrets.
@@ -22,6 +23,8 @@ pub struct EngineView {
     config: Map<String, Value>,
     /// The names of its secrets.
     secrets: Vec<String>,
+    /// How it logs in, by the secrets that are set; null: without a log-in.
+    auth_recipe: Option<String>,
     /// The plugin's version; null: not active.
     version: Option<String>,
     /// The product behind the plugin.
@@ -69,6 +72,9 @@ impl EngineView {
             plugin: engine.plugin.clone(),
             config: serde_json::from_str(&engine.config).unwrap_or_default(),
             secrets: engine.secret_names.clone(),
+            auth_recipe: info
+                .and_then(|info| instance::recipe(info, &engine.secret_names))
+                .map(str::to_owned),
             version: info.map(|info| info.version.clone()),
             product: info.map(|info| info.product.clone()),
             task_types: info.map(|info| info.task_types.iter().map(kind).collect()).unwrap_or_default(),

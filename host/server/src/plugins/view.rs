@@ -24,6 +24,10 @@ pub struct PluginAnswer {
     errors: u64,
     p50_ms: Option<f64>,
     p99_ms: Option<f64>,
+    /// Requests that the host sent for it.
+    requests_sent: u64,
+    /// Requests of it that the host refused.
+    requests_refused: u64,
     generations: Vec<GenerationAnswer>,
 }
 
@@ -78,6 +82,8 @@ impl PluginAnswer {
             errors: counters.errors,
             p50_ms: counters.p50_ms,
             p99_ms: counters.p99_ms,
+            requests_sent: counters.requests_sent,
+            requests_refused: counters.requests_refused,
             generations: plugin.generations.iter().map(|g| GenerationAnswer::new(g, plugin, zone)).collect(),
         }
     }

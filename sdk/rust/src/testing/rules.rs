@@ -1,44 +1,16 @@
 //! The rules of `lakeport:host/http`: what a request must be before it is sent, and what the plugin sees of the
 //! answer.
 
+use lakeport_http_rules::{
+    BODY_MAX_BYTES, CallRule, Effect, HEADERS_MAX, HEADERS_MAX_BYTES, HIDDEN_MIN_CHARS, METHODS, RULES_MAX,
+    hide, is_hidden, is_of_host, is_segment,
+};
 use serde_json::Value;
 
 use super::expected::shown;
-use super::mask::mask;
 use super::state::HostState;
 use crate::Error;
-use crate::host::web::{AddressSlot, AuthUse, Body, CallRule, Param, Piece, Request, Response, Slot};
-
-/// The most bytes of a body.
-const BODY_MAX_BYTES: usize = 8 * 1024 * 1024;
-/// Shorter secrets could match other text.
-const HIDDEN_MIN_CHARS: usize = 8;
-/// Call rules of an address.
-const RULES_MAX: usize = 200;
-/// Pointers of one rule.
-const MASKS_MAX: usize = 20;
-const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
-/// Headers of the connection, which only the host sets.
-const CONNECTION_HEADERS: [&str; 10] = [
-    "host",
-    "content-length",
-    "connection",
-    "transfer-encoding",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "proxy-authorization",
-    "proxy-connection",
-];
-/// Headers of an answer that the plugin does not see.
-const HIDDEN_HEADERS: [&str; 2] = ["set-cookie", "www-authenticate"];
-
-/// The rule of a call.
-pub struct Rule {
-    pub changes: bool,
-    mask: Vec<String>,
-}
+use crate::host::web::{AddressSlot, AuthUse, Body, Param, Piece, Request, Response, Slot};
 
 /// What is wrong with the call rules of an address.
 pub fn wrong_rule(address: &AddressSlot) -> Option<String> {
@@ -46,30 +18,20 @@ pub fn wrong_rule(address: &AddressSlot) -> Option<String> {
     if address.calls.len() > RULES_MAX {
         return Some(format!("the address {name} has more than {RULES_MAX} call rules"));
     }
-    let wrong = |rule: &CallRule| {
-        let call = &rule.call;
-        let method = call.split(' ').next().unwrap_or_default();
-        if !METHODS.contains(&method) {
-            return Some(format!("the call rule {call:?} of the address {name} begins with no HTTP method"));
-        }
-        if !matches!(rule.effect.as_str(), "reads" | "changes") {
-            let effect = &rule.effect;
-            return Some(format!(
-                "the effect {effect:?} of the call rule {call:?} must be `reads` or `changes`"
-            ));
-        }
-        let pointer = rule.mask.iter().find(|pointer| !pointer.starts_with('/'));
-        if let Some(pointer) = pointer {
-            return Some(format!("the mask {pointer:?} of the call rule {call:?} is no JSON Pointer"));
-        }
-        let is_long = rule.mask.len() > MASKS_MAX;
-        is_long.then(|| format!("the call rule {call:?} has more than {MASKS_MAX} masks"))
-    };
-    address.calls.iter().find_map(wrong)
+    rules(address).find_map(Result::err).map(|wrong| format!("the address {name}: {wrong}"))
+}
+
+fn rules(address: &AddressSlot) -> impl Iterator<Item = Result<CallRule, String>> {
+    address.calls.iter().map(|rule| CallRule::parse(&rule.call, &rule.effect, &rule.mask))
+}
+
+/// Whether a lost answer to such a call may have applied.
+pub fn changes(rule: &CallRule) -> bool {
+    rule.effect() == Effect::Changes
 }
 
 /// The rule that fits a request, or the error that refuses it.
-pub fn check(state: &HostState, request: &Request) -> Result<Rule, Error> {
+pub fn check(state: &HostState, request: &Request) -> Result<CallRule, Error> {
     let not_granted = |message: String| Error::new("not_granted", message);
     if !METHODS.contains(&request.method.as_str()) {
         return Err(Error::invalid_input(format!("{:?} is no method of a request", request.method)));
@@ -91,34 +53,15 @@ pub fn check(state: &HostState, request: &Request) -> Result<Rule, Error> {
     check_body(&request.body)?;
     slots(request).try_for_each(|slot| check_slot(state, slot))?;
     let path: Vec<String> = request.path.iter().map(|segment| shown(segment)).collect();
-    let rule = address.calls.iter().find(|rule| fits(&rule.call, &request.method, &path));
-    let rule = rule.ok_or_else(|| {
+    let segments: Vec<&str> = path.iter().map(String::as_str).collect();
+    let rule = rules(address).filter_map(Result::ok).find(|rule| rule.fits(&request.method, &segments));
+    rule.ok_or_else(|| {
         not_granted(format!("no call rule of {name} fits {} {}", request.method, path.join("/")))
-    })?;
-    Ok(Rule { changes: rule.effect != "reads", mask: rule.mask.clone() })
-}
-
-/// Whether a rule, `GET projects/*/runs/**`, fits a call.
-pub fn fits(rule: &str, method: &str, path: &[String]) -> bool {
-    let (of, pattern) = rule.split_once(' ').unwrap_or((rule, ""));
-    if of != method {
-        return false;
-    }
-    let mut pattern = pattern.split('/').filter(|segment| !segment.is_empty());
-    let mut path = path.iter();
-    loop {
-        match (pattern.next(), path.next()) {
-            (Some("**"), _) | (None, None) => return true,
-            (Some("*"), Some(_)) => {}
-            (Some(wanted), Some(segment)) if wanted == segment => {}
-            _ => return false,
-        }
-    }
+    })
 }
 
 fn check_path(request: &Request) -> Result<(), Error> {
-    let wrong =
-        request.path.iter().map(|segment| shown(segment)).find(|one| matches!(&**one, "" | "." | ".."));
+    let wrong = request.path.iter().map(|segment| shown(segment)).find(|one| !is_segment(one));
     match wrong {
         Some(segment) => Err(Error::invalid_input(format!("{segment:?} is no segment of a path"))),
         None => Ok(()),
@@ -127,11 +70,17 @@ fn check_path(request: &Request) -> Result<(), Error> {
 
 fn check_headers(state: &HostState, request: &Request) -> Result<(), Error> {
     let refused = |name: &str, why: &str| Err(Error::invalid_input(format!("the header {name} {why}")));
+    let bytes =
+        request.headers.iter().map(|header| header.name.len() + shown(&header.value).len()).sum::<usize>();
+    if request.headers.len() > HEADERS_MAX || bytes > HEADERS_MAX_BYTES {
+        let message = format!("a request has {HEADERS_MAX} headers of {HEADERS_MAX_BYTES} bytes at most");
+        return Err(Error::limit_exceeded(message));
+    }
     let recipe = state.recipe_at(&request.address).filter(|_| request.auth == AuthUse::Chosen);
     for Param { name, value } in &request.headers {
         let lower = name.to_ascii_lowercase();
-        if CONNECTION_HEADERS.contains(&lower.as_str()) {
-            return refused(name, "belongs to the connection");
+        if is_of_host(&lower) {
+            return refused(name, "is set by the host alone");
         }
         let injects = |injection: &crate::host::web::Injection| match injection.place.as_str() {
             "header" => injection.name.eq_ignore_ascii_case(&lower),
@@ -190,44 +139,29 @@ fn check_slot(state: &HostState, slot: &Slot) -> Result<(), Error> {
     Err(Error::new("not_granted", message))
 }
 
-/// The response as the plugin sees it: without secrets, without masked members, within its limit.
-pub fn filtered<'s>(
+/// The response as the plugin sees it: without secrets, without masked members, within its limit. An error that comes
+/// after the answer of a call that changes something may have applied.
+pub fn filtered(
     request: &Request,
-    rule: &Rule,
-    secrets: impl Iterator<Item = &'s String> + Clone,
+    rule: &CallRule,
+    secrets: impl Iterator<Item = &String> + Clone,
     response: Response,
 ) -> Result<Response, Error> {
+    let late = |error: Error| if changes(rule) { error.may_have_applied() } else { error };
     let limit = request.max_response_bytes.map_or(BODY_MAX_BYTES, |max| (max as usize).min(BODY_MAX_BYTES));
     if response.body.len() > limit {
-        return Err(Error::limit_exceeded(format!("the answer has more than {limit} bytes")));
+        return Err(late(Error::limit_exceeded(format!("the answer has more than {limit} bytes"))));
     }
     let hidden = secrets.filter(|secret| secret.chars().count() >= HIDDEN_MIN_CHARS);
-    let mut body = response.body;
-    for secret in hidden.clone() {
-        body = without(&body, secret.as_bytes());
-    }
-    if !rule.mask.is_empty() {
-        let mut value: Value = serde_json::from_slice(&body)
-            .map_err(|_| Error::bad_answer("the answer is no JSON, and its call rule masks members"))?;
-        rule.mask.iter().for_each(|pointer| mask(&mut value, pointer));
-        body = value.to_string().into_bytes();
-    }
+    let body = hidden.clone().fold(response.body, |body, secret| hide(body, secret.as_bytes()));
+    let body = rule
+        .masked(body)
+        .ok_or_else(|| late(Error::bad_answer("the answer is no JSON, and its call rule masks members")))?;
     let headers = response.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
-    let headers = headers.filter(|(name, _)| !HIDDEN_HEADERS.contains(&name.as_str()));
+    let headers = headers.filter(|(name, _)| !is_hidden(name));
     let headers = headers.map(|(name, value)| {
         let value = hidden.clone().fold(value, |value, secret| value.replace(secret.as_str(), "***"));
         (name, value)
     });
     Ok(Response { status: response.status, headers: headers.collect(), body })
-}
-
-fn without(bytes: &[u8], secret: &[u8]) -> Vec<u8> {
-    let (mut rest, mut kept) = (bytes, Vec::with_capacity(bytes.len()));
-    while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
-        kept.extend_from_slice(&rest[..at]);
-        kept.extend_from_slice(b"***");
-        rest = &rest[at + secret.len()..];
-    }
-    kept.extend_from_slice(rest);
-    kept
 }

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use chrono_tz::Tz;
+use lakeport_http_rules::{CallRule, REQUESTS_MAX};
 use serde_json::{Value, json};
 
 use super::answer::Outcome;
 use super::expected::Sent;
 use super::files::Folder;
 use super::memo::Memo;
-use super::rules::{self, Rule};
+use super::rules;
 use super::{Answer, Expected, LogLine};
 use crate::host::web::{AddressSlot, AuthRecipe, Request, Response, SecretSpec};
 use crate::{Error, RowSet};
@@ -21,8 +22,6 @@ const FIRST_NOW_MS: i64 = 1_767_225_600_000;
 /// The server's default limits of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 const DIALECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Requests of one call.
-const REQUESTS_MAX: usize = 1_000;
 
 /// Says which interfaces the plugin may import.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -235,10 +234,10 @@ impl HostState {
         panic!("request {number} differs from the script in: {parts}\n\nexpected\n{expected}\ngot\n{sent}");
     }
 
-    fn answer(&mut self, request: &Request, rule: &Rule, answer: Answer) -> Result<Response, Error> {
+    fn answer(&mut self, request: &Request, rule: &CallRule, answer: Answer) -> Result<Response, Error> {
         let lost = |error: Error| {
             let error = error.retryable();
-            if rule.changes { error.may_have_applied() } else { error }
+            if rules::changes(rule) { error.may_have_applied() } else { error }
         };
         let wait = request.timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.into()));
         let limit = self.remaining().min(wait);

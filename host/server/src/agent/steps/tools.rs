@@ -137,6 +137,7 @@ impl PluginTools {
             auth_recipe: None,
             time_zone: self.state.config.time_zone,
             memo: Arc::default(),
+            http: None,
         }
     }
 

@@ -1,0 +1,192 @@
+//! A configured engine as its plugin's description wants it: settings that fit the schema, the addresses they grant,
+//! the secrets, and the auth recipe.
+
+use std::collections::BTreeMap;
+
+use jsonschema::Validator;
+use lakeport_base::error::{Detail, Error};
+use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_egress::HttpClient;
+use lakeport_plugins::{ADDRESS_WANTED, Granted, InstanceHttp, Secrets, is_address};
+use serde_json::{Map, Value};
+
+use super::store::EngineRecord;
+use crate::secrets::{self, Keys};
+
+/// Problems with the settings that are named at once.
+const PROBLEMS_MAX: usize = 20;
+
+/// The problems of settings and of secrets by name. A plugin that describes no secrets gets none.
+pub fn check(
+    info: &EngineInfo,
+    config: &Map<String, Value>,
+    secret_names: &[String],
+    wrong: &mut Vec<Detail>,
+) {
+    let settings = Value::Object(config.clone());
+    if let Some(validator) = validator(info) {
+        for problem in validator.iter_errors(&settings).take(PROBLEMS_MAX) {
+            let place = problem.instance_path().to_string();
+            let place: String =
+                place.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+            let field = if place.is_empty() { "config".to_owned() } else { format!("config.{place}") };
+            wrong.push(Detail::new(field, problem.to_string()));
+        }
+    }
+    for address in &info.addresses {
+        let text = settings.pointer(&address.config_at).and_then(Value::as_str).unwrap_or_default();
+        if !text.is_empty() && !is_address(text) {
+            let field = format!("config{}", address.config_at.replace('/', "."));
+            wrong.push(Detail::new(field, ADDRESS_WANTED));
+        }
+    }
+    let known: Vec<&str> = info.secrets.iter().map(|secret| secret.name.as_str()).collect();
+    for name in secret_names.iter().filter(|name| !known.contains(&name.as_str())) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        wrong.push(Detail::new(
+            format!("secrets.{name}"),
+            format!("unknown secret; this engine has: {known}"),
+        ));
+    }
+}
+
+fn validator(info: &EngineInfo) -> Option<Validator> {
+    let schema: Value = serde_json::from_str(&info.config_schema).ok()?;
+    jsonschema::validator_for(&schema).ok()
+}
+
+/// The settings with the defaults of the schema for members that are not there.
+pub fn settings(info: &EngineInfo, config: &str) -> Value {
+    let mut settings: Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
+    let schema: Value = serde_json::from_str(&info.config_schema).unwrap_or_default();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default").filter(|_| !settings.contains_key(name)) {
+            settings.insert(name.clone(), default.clone());
+        }
+    }
+    Value::Object(settings)
+}
+
+/// The name of the auth recipe: the first one whose secrets are all set.
+pub fn recipe<'i>(info: &'i EngineInfo, secret_names: &[String]) -> Option<&'i str> {
+    let is_set = |secret: &String| secret_names.contains(secret);
+    let recipe = info.auth.iter().find(|recipe| recipe.secrets.iter().all(is_set))?;
+    Some(&recipe.name)
+}
+
+/// What its calls send requests through; `None` if the plugin has no addresses.
+pub fn http(
+    keys: &Keys,
+    client: &HttpClient,
+    record: &EngineRecord,
+    info: &EngineInfo,
+) -> Result<Option<InstanceHttp>, Error> {
+    if info.addresses.is_empty() {
+        return Ok(None);
+    }
+    let granted = Granted {
+        addresses: &info.addresses,
+        recipes: &info.auth,
+        recipe: recipe(info, &record.secret_names),
+        settings: settings(info, &record.config),
+        secrets: Secrets::new(plain_secrets(keys, record)?),
+    };
+    Ok(Some(InstanceHttp::new(client.clone(), granted)))
+}
+
+/// The secrets of an engine, decrypted.
+pub fn plain_secrets(keys: &Keys, record: &EngineRecord) -> Result<BTreeMap<String, String>, Error> {
+    let Some(sealed) = &record.secrets else { return Ok(BTreeMap::new()) };
+    let context = secrets::context("engines", &[&record.name], "secrets");
+    serde_json::from_slice(keys.decrypt(&context, sealed)?.bytes()).map_err(Error::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use lakeport_bindings::host::web::{AddressSlot, AuthRecipe, SecretSpec};
+    use serde_json::json;
+
+    use super::*;
+
+    fn info() -> EngineInfo {
+        let secret = |name: &str| SecretSpec {
+            name: name.to_owned(),
+            title: String::new(),
+            description: String::new(),
+        };
+        let recipe = |name: &str, secrets: &[&str]| AuthRecipe {
+            name: name.to_owned(),
+            title: String::new(),
+            secrets: secrets.iter().map(|&secret| secret.to_owned()).collect(),
+            addresses: vec!["api".to_owned()],
+            log_in: Vec::new(),
+            inject: Vec::new(),
+            rejected_statuses: vec![401],
+            rejected_when: Vec::new(),
+        };
+        let schema = json!({
+            "type": "object", "required": ["baseUrl"], "additionalProperties": false,
+            "properties": {"baseUrl": {"type": "string"}, "tenant": {"type": "string", "default": "t"}}
+        });
+        EngineInfo {
+            name: "e".to_owned(),
+            title: "E".to_owned(),
+            version: "1.0.0".to_owned(),
+            product: "E".to_owned(),
+            versions: Vec::new(),
+            config_schema: schema.to_string(),
+            addresses: vec![AddressSlot {
+                name: "api".to_owned(),
+                config_at: "/baseUrl".to_owned(),
+                calls: Vec::new(),
+                description: String::new(),
+            }],
+            folder_at: None,
+            secrets: vec![secret("token"), secret("username"), secret("password")],
+            auth: vec![recipe("token", &["token"]), recipe("password", &["username", "password"])],
+            task_types: Vec::new(),
+            deploy_kind: "api".to_owned(),
+            cron_dialect: "quartz7".to_owned(),
+            time_zone_mode: "schedule".to_owned(),
+            max_backfill_dates: 0,
+            settle_ms: 0,
+            features: Vec::new(),
+            extra: None,
+        }
+    }
+
+    fn problems(config: Value, secrets: &[&str]) -> Vec<String> {
+        let Value::Object(config) = config else { panic!("an object") };
+        let secrets: Vec<String> = secrets.iter().map(|&name| name.to_owned()).collect();
+        let mut wrong = Vec::new();
+        check(&info(), &config, &secrets, &mut wrong);
+        wrong.into_iter().map(|detail| detail.field).collect()
+    }
+
+    #[test]
+    fn settings_must_fit_the_schema_and_name_an_address() {
+        assert_eq!(problems(json!({"baseUrl": "https://a.example.com/ds"}), &["token"]), [""; 0]);
+        assert_eq!(problems(json!({}), &[]), ["config"]);
+        assert_eq!(problems(json!({"baseUrl": 3}), &[]), ["config.baseUrl"]);
+        assert_eq!(problems(json!({"baseUrl": "https://me:pw@a.example.com"}), &[]), ["config.baseUrl"]);
+        assert_eq!(problems(json!({"baseUrl": "https://a", "b": 1}), &["key"]), ["config", "secrets.key"]);
+    }
+
+    #[test]
+    fn defaults_fill_what_is_not_set() {
+        assert_eq!(settings(&info(), r#"{"baseUrl":"x"}"#), json!({"baseUrl": "x", "tenant": "t"}));
+        assert_eq!(settings(&info(), r#"{"tenant":null}"#), json!({"tenant": null}));
+    }
+
+    #[test]
+    fn the_recipe_is_the_first_whose_secrets_are_set() {
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            recipe(&info(), &names).map(str::to_owned)
+        };
+        assert_eq!(of(&["username", "password"]).as_deref(), Some("password"));
+        assert_eq!(of(&["username", "password", "token"]).as_deref(), Some("token"));
+        assert_eq!(of(&["username"]), None);
+    }
+}
