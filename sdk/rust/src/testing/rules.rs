@@ -141,10 +141,10 @@ fn check_slot(state: &HostState, slot: &Slot) -> Result<(), Error> {
 
 /// The response as the plugin sees it: without secrets, without masked members, within its limit. An error that comes
 /// after the answer of a call that changes something may have applied.
-pub fn filtered(
+pub fn filtered<'s>(
     request: &Request,
     rule: &CallRule,
-    secrets: impl Iterator<Item = &String> + Clone,
+    secrets: impl Iterator<Item = &'s String> + Clone,
     response: Response,
 ) -> Result<Response, Error> {
     let late = |error: Error| if changes(rule) { error.may_have_applied() } else { error };
