@@ -34,10 +34,11 @@ const POLL: Duration = Duration::from_millis(200);
 /// Lines of its log that an error shows.
 const LINES_SHOWN: usize = 30;
 
-/// A bounded heap, and a quick start at the price of slower code.
+/// Bounded memory, and a quick start at the price of slower code.
 const JAVA: &[&str] = &[
     "-Xms128m",
     "-Xmx384m",
+    "-XX:MaxMetaspaceSize=256m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:+ExitOnOutOfMemoryError",
