@@ -163,7 +163,7 @@ impl Guarded {
     /// Fails once the engine has ended.
     pub fn check(&mut self) -> Result<()> {
         match self.running.child().try_wait()? {
-            Some(status) => bail!("it ended: {status}"),
+            Some(status) => bail!("the engine ended: {status}"),
             None => Ok(()),
         }
     }
@@ -184,7 +184,8 @@ fn guard(folder: &Path) -> Result<Command> {
 /// Tries a network namespace; an error is the reason why there can be none.
 pub fn can_isolate(folder: &Path) -> Result<()> {
     let output = guard(folder)?.args(["--isolated", "--", "true"]).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}", said.trim().trim_start_matches("error: "));
     Ok(())
 }
 
