@@ -44,6 +44,7 @@ pub enum StepName {
     Mariadb,
     ClientTools,
     Grammars,
+    Dolphinscheduler,
     Routes,
     UnitFile,
     Documentation,
@@ -63,6 +64,7 @@ impl StepName {
             Self::Mariadb => "mariadb",
             Self::ClientTools => "client tools",
             Self::Grammars => "grammars",
+            Self::Dolphinscheduler => "dolphinscheduler",
             Self::Routes => "routes",
             Self::UnitFile => "unit file",
             Self::Documentation => "documentation",
@@ -94,6 +96,9 @@ pub struct Suite {
     /// True if the tests use the databases' own grammars, set up by [`crate::grammars`].
     #[serde(default)]
     pub grammars: bool,
+    /// True if the tests use a running [`crate::engines::dolphinscheduler`].
+    #[serde(default)]
+    pub dolphinscheduler: bool,
 }
 
 /// How often a suite runs.
@@ -102,7 +107,7 @@ pub struct Suite {
 pub enum Tier {
     /// For every change.
     Test,
-    /// With third-party programs: generated clients, a fuzzer, the grammars of databases.
+    /// With third-party programs: generated clients, a fuzzer, the grammars of databases, a workflow engine.
     Engines,
     /// Too long for every change.
     Slow,
@@ -203,6 +208,7 @@ mod tests {
             Mariadb,
             ClientTools,
             Grammars,
+            Dolphinscheduler,
             Routes,
             UnitFile,
             Documentation,
@@ -214,7 +220,14 @@ mod tests {
     #[test]
     fn every_package_is_in_a_suite() {
         let budgets = Budgets::read().expect("it parses");
-        for package in ["xtask", "lakeport", "lakeport-tests", "lakeport-clients", "lakeport-grammars"] {
+        for package in [
+            "xtask",
+            "lakeport",
+            "lakeport-tests",
+            "lakeport-clients",
+            "lakeport-grammars",
+            "lakeport-engine-tests",
+        ] {
             assert!(budgets.suites.iter().any(|suite| budgets.covers(suite, package)), "{package}");
         }
         assert!(!budgets.covers(&budgets.suites[0], "lakeport-tests"), "it is named by another suite");

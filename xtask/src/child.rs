@@ -14,9 +14,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 /// The polling interval of a child with a deadline.
-const POLL: Duration = Duration::from_millis(20);
+pub const POLL: Duration = Duration::from_millis(20);
 
-/// How long a child may take to end after the signal.
+/// How long a child may take to end after the signal, unless its owner sets another time.
 const GRACE: Duration = Duration::from_secs(10);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -47,6 +47,8 @@ pub struct Running {
     group: Pid,
     /// The signal that ends it.
     signal: Signal,
+    /// How long it may take to end after the signal.
+    grace: Duration,
 }
 
 impl Running {
@@ -62,7 +64,13 @@ impl Running {
             .with_context(|| format!("cannot run `{name}`"))?;
         let group = Pid::from_raw(i32::try_from(child.id()).context("a process id fits")?);
         groups.push((group, signal));
-        Ok(Self { child, group, signal })
+        Ok(Self { child, group, signal, grace: GRACE })
+    }
+
+    /// The same child with another time to end after the signal.
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     pub fn child(&mut self) -> &mut Child {
@@ -79,6 +87,18 @@ impl Running {
         let status = self.wait_until(Instant::now() + limit, meanwhile)?;
         check_not_interrupted()?;
         Ok(status)
+    }
+
+    /// Waits for the end; `None` if the run was interrupted before. Calls `meanwhile` repeatedly.
+    pub fn wait_or_interruption(&mut self, mut meanwhile: impl FnMut()) -> Result<Option<ExitStatus>> {
+        while check_not_interrupted().is_ok() {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            meanwhile();
+            std::thread::sleep(POLL);
+        }
+        Ok(None)
     }
 
     fn wait_until(&mut self, end: Instant, mut meanwhile: impl FnMut()) -> Result<Option<ExitStatus>> {
@@ -99,7 +119,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         GROUPS.lock().expect("no holder panics").retain(|(group, _)| *group != self.group);
         killpg(self.group, self.signal).ok();
-        if !matches!(self.wait_until(Instant::now() + GRACE, || {}), Ok(Some(_))) {
+        if !matches!(self.wait_until(Instant::now() + self.grace, || {}), Ok(Some(_))) {
             killpg(self.group, Signal::SIGKILL).ok();
             self.child.wait().ok();
         }

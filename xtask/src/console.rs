@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The status line is cut here to stay one line: a terminal is seldom narrower.
 const COLUMNS: usize = 79;
@@ -12,6 +13,14 @@ const ERASE: &str = "\r\x1b[K";
 /// True while a status line is shown.
 static STANDING: Mutex<bool> = Mutex::new(false);
 
+/// True if the lines go to the error output.
+static TO_ERROR_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// From now on the lines go to the error output: the output is for other programs.
+pub fn use_error_output() {
+    TO_ERROR_OUTPUT.store(true, Ordering::Relaxed);
+}
+
 /// True if a line can be rewritten: the output is a terminal.
 pub fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
@@ -20,7 +29,11 @@ pub fn is_terminal() -> bool {
 /// Prints a line above the status line.
 pub fn say(line: &str) {
     clear();
-    println!("{line}");
+    if TO_ERROR_OUTPUT.load(Ordering::Relaxed) {
+        eprintln!("{line}");
+    } else {
+        println!("{line}");
+    }
 }
 
 /// Passes on a line of another program's error output.

@@ -9,6 +9,7 @@ mod child;
 mod clients;
 mod console;
 mod databases;
+mod engines;
 mod fuzz;
 mod grammars;
 mod outcome;
@@ -26,9 +27,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::budgets::Tier;
+use crate::engines::guard::{Bound, Guard};
 use crate::wasm::Wasm;
 use crate::workspace::Profile;
 
@@ -66,7 +68,7 @@ enum Task {
     /// Formatting, lints and every test, on SQLite and PostgreSQL, and on MariaDB as a data source
     Test {
         /// Also run the suites with third-party programs: clients generated from the OpenAPI description, a
-        /// fuzzer, the grammars of databases
+        /// fuzzer, the grammars of databases, a workflow engine
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
         /// Run the suites that are too long for every change instead
@@ -89,6 +91,24 @@ enum Task {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Starts a real workflow engine to try by hand, and prints how to reach it as one line of JSON
+    Engine {
+        name: EngineName,
+        /// A port of 127.0.0.1 that the engine's tasks reach, as of a PostgreSQL; repeatable
+        #[arg(long = "database-port", value_name = "PORT")]
+        database_ports: Vec<u16>,
+    },
+    /// The process around an engine
+    #[command(hide = true)]
+    Guard(Guard),
+    /// A command that ends with its parent
+    #[command(hide = true)]
+    Bound(Bound),
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EngineName {
+    Dolphinscheduler,
 }
 
 /// A benchmark: a binary of a package.
@@ -113,7 +133,8 @@ const BENCHES: &[Bench] = &[
 ];
 
 fn main() -> ExitCode {
-    match child::pass_on_signals().and_then(|()| run(Arguments::parse().task)) {
+    let task = Arguments::parse().task;
+    match prepare(&task).and_then(|()| run(task)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -121,6 +142,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn prepare(task: &Task) -> Result<()> {
+    match task {
+        // Signals are handled in a second thread.
+        Task::Guard(guard) => guard.prepare()?,
+        // The command handles them itself.
+        Task::Bound(_) => return Ok(()),
+        _ => {}
+    }
+    child::pass_on_signals()
 }
 
 /// False if the task ran and its result is bad, as when a test failed.
@@ -146,6 +178,11 @@ fn run(task: Task) -> Result<bool> {
         }
         Task::Fuzz { name: Some(name), seconds } => fuzz::run(&name, seconds),
         Task::Bench { name, arguments } => bench(&name, &arguments).map(|()| true),
+        Task::Engine { name: EngineName::Dolphinscheduler, database_ports } => {
+            engines::by_hand::dolphinscheduler(&database_ports).map(|()| true)
+        }
+        Task::Guard(guard) => guard.run(),
+        Task::Bound(bound) => bound.run().map(|()| true),
     }
 }
 

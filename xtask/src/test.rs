@@ -2,6 +2,7 @@
 //!
 //! Downloads run while the compiler runs. A failed step stops only the steps that depend on it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
 use crate::databases::{Database, mariadb, postgres};
+use crate::engines::dolphinscheduler;
 use crate::outcome::{Counts, Outcome, Row};
 use crate::progress::Progress;
 use crate::suite::{self, Environment, Program};
@@ -57,6 +59,9 @@ struct Ground<'a> {
     mariadb: Option<Database>,
     tools: Option<Tools>,
     grammars: Option<Tools>,
+    dolphinscheduler: Option<Tools>,
+    /// Started before the first suite that uses it, because it takes memory; or the reason why it failed.
+    engine: OnceCell<Result<dolphinscheduler::Server, String>>,
     /// Where tests record their requests.
     hits: &'a Path,
 }
@@ -67,6 +72,8 @@ impl Run<'_> {
         let mariadb = std::thread::spawn(|| fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain));
         let tools = self.has(StepName::ClientTools).then(|| std::thread::spawn(clients::obtain));
         let grammars = self.has(StepName::Grammars).then(|| std::thread::spawn(grammars::obtain));
+        let engine = self.has(StepName::Dolphinscheduler);
+        let engine = engine.then(|| std::thread::spawn(dolphinscheduler::obtain));
         self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
         let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
         if self.step(StepName::Components, || wasm.build_for_tests())?.is_none() {
@@ -85,8 +92,21 @@ impl Run<'_> {
             Some(grammars) => self.step(StepName::Grammars, || joined(grammars))?,
             None => None,
         };
+        let dolphinscheduler = match engine {
+            Some(engine) => self.step(StepName::Dolphinscheduler, || joined(engine))?,
+            None => None,
+        };
         let hits = routes::make_folder()?;
-        let ground = Ground { programs: &compiled.programs, postgres, mariadb, tools, grammars, hits: &hits };
+        let ground = Ground {
+            programs: &compiled.programs,
+            postgres,
+            mariadb,
+            tools,
+            grammars,
+            dolphinscheduler,
+            engine: OnceCell::new(),
+            hits: &hits,
+        };
         for suite in self.budgets.suites_of(self.tiers) {
             self.suite(suite, &ground)?;
         }
@@ -162,7 +182,7 @@ impl Run<'_> {
     }
 
     fn suite(&mut self, suite: &Suite, ground: &Ground<'_>) -> Result<()> {
-        let env = match ground.environment(suite) {
+        let mut env = match ground.environment(suite) {
             Ok(env) => env,
             Err(missing) => {
                 self.outcome.skip(format!("{}: {missing}", suite.name));
@@ -171,6 +191,15 @@ impl Run<'_> {
         };
         println!("{}: its tests", suite.name);
         let start = Instant::now();
+        match ground.engine(suite) {
+            Ok(variable) => env.extend(variable),
+            Err(error) => {
+                child::check_not_interrupted()?;
+                self.failed(format!("{}: {error}", suite.name));
+                self.row(&suite.name, start, suite.seconds, "FAILED".to_owned());
+                return Ok(());
+            }
+        }
         let covered = |program: &&Program| self.budgets.runs(suite, &program.package, &program.target);
         let chosen: Vec<&Program> = ground.programs.iter().filter(covered).collect();
         let counts = suite::run(suite, &chosen, &env, &mut self.outcome)?;
@@ -312,12 +341,14 @@ impl Ground<'_> {
             return Err("there is no PostgreSQL".to_owned());
         }
         for (wanted, tools, variable) in [
-            (suite.client_tools, &self.tools, clients::VARIABLE),
-            (suite.grammars, &self.grammars, grammars::VARIABLE),
+            (suite.client_tools, &self.tools, Some(clients::VARIABLE)),
+            (suite.grammars, &self.grammars, Some(grammars::VARIABLE)),
+            // Its tests use the server, not the folder.
+            (suite.dolphinscheduler, &self.dolphinscheduler, None),
         ] {
             match tools {
                 _ if !wanted => {}
-                Some(Tools::Ready(folder)) => env.push((variable, path(folder))),
+                Some(Tools::Ready(folder)) => env.extend(variable.map(|variable| (variable, path(folder)))),
                 Some(Tools::Missing(why)) => return Err(why.clone()),
                 None => return Err("its tools could not be fetched".to_owned()),
             }
@@ -327,5 +358,17 @@ impl Ground<'_> {
         }
         env.extend(suite.store.map(|store| ("LAKEPORT_TEST_STORE", store.name().to_owned())));
         Ok(env)
+    }
+
+    /// The variable of a suite that uses a running engine, which is started if it is not yet.
+    fn engine(&self, suite: &Suite) -> Result<Option<(&'static str, String)>, &str> {
+        let Some(Tools::Ready(folder)) = self.dolphinscheduler.as_ref().filter(|_| suite.dolphinscheduler)
+        else {
+            return Ok(None);
+        };
+        let ports: Vec<u16> = self.postgres.iter().filter_map(Database::loopback_port).collect();
+        let start = || dolphinscheduler::start(folder, &ports).map_err(|error| format!("{error:#}"));
+        let server = self.engine.get_or_init(start).as_ref().map_err(String::as_str)?;
+        Ok(Some((lakeport_engine_tests::VARIABLE, server.access().to_json())))
     }
 }

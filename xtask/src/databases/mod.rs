@@ -55,6 +55,15 @@ impl Database {
         Self { url, _own: Some(Own { _server: server, _folder: folder }) }
     }
 
+    /// Its port, if it is on the loopback of this machine.
+    pub fn loopback_port(&self) -> Option<u16> {
+        let (_, rest) = self.url.split_once("://")?;
+        let authority = rest.split(['/', '?']).next()?;
+        let address = authority.rsplit('@').next()?;
+        let (host, port) = address.rsplit_once(':')?;
+        ["127.0.0.1", "localhost"].contains(&host).then(|| port.parse().ok())?
+    }
+
     /// Its URL, as superuser.
     pub fn url(&self) -> &str {
         &self.url
@@ -174,5 +183,19 @@ impl Unprivileged {
         let (uid, gid) = number(1).zip(number(2)).context("/etc/passwd has a broken line for nobody")?;
         chown(folder, Some(uid), Some(gid))?;
         Ok(Some(Self { uid, gid }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_loopback_has_a_port_to_relay() {
+        let port = |url: &str| Database::given(url.to_owned()).loopback_port();
+        assert_eq!(port("postgres://postgres@127.0.0.1:5433/postgres"), Some(5433));
+        assert_eq!(port("postgres://u:p@localhost:5434?a=b"), Some(5434));
+        assert_eq!(port("postgres://u@db.example:5432/a"), None);
+        assert_eq!(port("postgres://u@127.0.0.1/a"), None);
     }
 }
