@@ -3,6 +3,8 @@
 //! Parameters of changes are sent as a form, since a query has no room for a definition. Codes are 64-bit
 //! numbers.
 
+use std::cell::Cell;
+
 use lakeport_sdk::engine::web::{AuthUse, Body, Param, Piece, Request};
 use lakeport_sdk::engine::{Error, WorkflowRef, http, memo};
 use lakeport_sdk::serde_json::Value;
@@ -30,6 +32,8 @@ pub struct Api {
     /// The code of the configured project.
     pub project: i64,
     pub flavour: &'static Flavour,
+    /// Whether this call has changed something: then a later error leaves the change half made.
+    has_changed: Cell<bool>,
 }
 
 impl Api {
@@ -45,7 +49,7 @@ impl Api {
             Some(flavour) => flavour,
             None => find_flavour(project)?,
         };
-        Ok(Api { settings, project, flavour })
+        Ok(Api { settings, project, flavour, has_changed: Cell::new(false) })
     }
 
     /// The project of a workflow: the one that it was deployed to.
@@ -67,14 +71,19 @@ impl Api {
         match self.send("GET", path, params)? {
             Ok(data) => Ok(Some(data)),
             Err(refusal) if refusal.is_not_found() => Ok(None),
-            Err(refusal) => Err(refusal.error(&shown("GET", path), false)),
+            Err(refusal) => Err(self.with_changes(refusal.error(&shown("GET", path), false))),
         }
+    }
+
+    /// An error, with what was changed before it.
+    pub fn with_changes(&self, error: Error) -> Error {
+        if self.has_changed.get() { error.may_have_applied() } else { error }
     }
 
     /// Makes a request that must succeed.
     pub fn ask(&self, method: &'static str, path: &[&str], params: Params) -> Result<Value, Error> {
         self.send(method, path, params)?
-            .map_err(|refusal| refusal.error(&shown(method, path), method != "GET"))
+            .map_err(|refusal| self.with_changes(refusal.error(&shown(method, path), method != "GET")))
     }
 
     /// Makes a request, whose refusal the caller looks at.
@@ -84,8 +93,11 @@ impl Api {
         path: &[&str],
         params: Params,
     ) -> Result<Result<Value, Refusal>, Error> {
-        match send(method, path, params)? {
-            Reply::Data(data) => Ok(Ok(data)),
+        match send(method, path, params).map_err(|error| self.with_changes(error))? {
+            Reply::Data(data) => {
+                self.has_changed.set(self.has_changed.get() || method != "GET");
+                Ok(Ok(data))
+            }
             Reply::Refused(refusal) => Ok(Err(refusal)),
             Reply::NoSuchPath => {
                 // It may have been upgraded. The next call finds out.
@@ -95,7 +107,7 @@ impl Api {
                     "DolphinScheduler has no {call} (HTTP 404), which version {name} has; check the settings \
                      `baseUrl` and `version`"
                 );
-                Err(Error::unavailable(message).retryable())
+                Err(self.with_changes(Error::unavailable(message).retryable()))
             }
         }
     }
@@ -189,6 +201,7 @@ fn send(method: &'static str, path: &[&str], params: Params) -> Result<Reply, Er
     let params: Vec<Param> = params.into_iter().map(param).collect();
     let (query, body) = match method {
         "GET" | "DELETE" => (params, Body::Empty),
+        _ if params.is_empty() => (params, Body::Empty),
         _ => (Vec::new(), Body::Form(params)),
     };
     let request = Request {

@@ -2,7 +2,6 @@
 //! different codes in each version, so the state is read first.
 
 use lakeport_sdk::engine::{Error, InstanceRef, Receipt, RetryRequest, Started, Target, WorkflowRef};
-use lakeport_sdk::serde_json::Value;
 
 use crate::api::Api;
 use crate::instance::{self, is_final};
@@ -47,7 +46,7 @@ impl Run {
         let path = ["projects", &self.project.to_string(), "executors", "execute"];
         let form = vec![(self.api.flavour.instance_id, self.id.clone()), ("executeType", what.to_owned())];
         let refusal = match self.api.send("POST", &path, form)? {
-            Ok(Value::Null | _) => return Ok(false),
+            Ok(_) => return Ok(false),
             Err(refusal) if refusal.code == BUSY => return Ok(true),
             Err(refusal) => refusal,
         };

@@ -166,7 +166,12 @@ fn task_params(
     parts: &Parts<'_>,
     globals: &mut Globals,
 ) -> Result<Value, String> {
-    let written = json!({"body": task.text()});
+    let mut written = json!({"body": task.text()});
+    // Once is enough.
+    if workflow.tasks.first().is_some_and(|first| first.id == task.id) && !workflow.params.is_empty() {
+        let params = workflow.params.iter().map(|param| json!({"prop": param.name, "value": param.value}));
+        written["globalParams"] = params.collect();
+    }
     match task.kind.as_str() {
         SQL => {
             let source = task.datasource.as_ref().ok_or("has no data source")?;
@@ -311,6 +316,10 @@ pub fn problems(workflow: &Workflow, settings: &Settings) -> Vec<Problem> {
         }
     }
     zone_problems(workflow, settings, &mut problems);
+    if workflow.description.chars().count() > DESCRIPTION_MAX_CHARS {
+        let message = format!("DolphinScheduler gets the first {DESCRIPTION_MAX_CHARS} characters");
+        problems.push(Problem::new("description", "adjusted", message));
+    }
     if problems.iter().any(|problem| problem.code != "adjusted") {
         return problems;
     }

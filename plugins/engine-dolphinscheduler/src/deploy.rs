@@ -15,7 +15,7 @@ use crate::about;
 use crate::answer;
 use crate::api::{Api, PAGE_ROWS};
 use crate::definition::{self, Codes, Existing, Mark, Parts, Source};
-use crate::schedule::Schedules;
+use crate::schedule::{Row, Schedules};
 
 /// Task codes of one request; DolphinScheduler gives a hundred at most.
 const CODES_AT_ONCE: usize = 100;
@@ -71,15 +71,20 @@ pub fn deploy(request: &DeployRequest) -> Result<Deployment, Error> {
             ..Deployment::done()
         });
     }
-    let mut notes = Vec::new();
+    let (mut notes, mut there) = (Vec::new(), None);
+    let is_on = *online && workflow.schedule.is_some();
+    let schedules = |definition| Schedules { api: &api, project, definition };
     let (code, version) = match existing {
         None => place.create(workflow, &state.codes)?,
-        Some(existing) => place.update(workflow, existing, &state, &mut notes)?,
+        Some(existing) => {
+            let schedules = schedules(existing.code);
+            there = schedules.only_one(&mut notes)?;
+            let update = Update { existing: &existing, state: &state, schedules: &schedules, is_on };
+            place.update(workflow, &update, &mut there, &mut notes)?
+        }
     };
     state.version = Some(version);
-    let schedules = Schedules { api: &api, project, definition: code };
-    let is_on = *online && workflow.schedule.is_some();
-    notes.extend(schedules.set(workflow.schedule.as_ref(), Some(is_on))?);
+    schedules(code).set(there, workflow.schedule.as_ref(), Some(is_on))?;
     Ok(Deployment {
         code: Some(code.to_string()),
         project: Some(project.to_string()),
@@ -99,8 +104,7 @@ pub fn remove(current: &WorkflowRef) -> Result<Deployment, Error> {
     };
     let Some(existing) = found else { return Ok(Deployment::done()) };
     let schedules = Schedules { api: &api, project: place.project, definition: existing.code };
-    let was_online: Vec<i64> =
-        schedules.list()?.into_iter().filter(|row| row.is_online).map(|row| row.id).collect();
+    let there = schedules.only_one(&mut Vec::new())?;
     if existing.is_online {
         place.release(&existing, false)?;
     }
@@ -114,12 +118,21 @@ pub fn remove(current: &WorkflowRef) -> Result<Deployment, Error> {
             if existing.is_online {
                 place.release(&existing, true)?;
             }
-            for id in was_online {
-                schedules.switch(id, true)?;
+            if let Some(row) = there.filter(|row| row.is_online) {
+                schedules.switch(row.id, true)?;
             }
             Err(refusal.error(&format!("DELETE {}", path.join("/")), false))
         }
     }
+}
+
+/// What an update knows.
+struct Update<'u> {
+    existing: &'u Existing,
+    state: &'u State,
+    schedules: &'u Schedules<'u>,
+    /// Whether the schedule is to be on.
+    is_on: bool,
 }
 
 /// A project of a server.
@@ -276,10 +289,11 @@ impl Place<'_> {
     fn update(
         &self,
         workflow: &Workflow,
-        existing: Existing,
-        state: &State,
+        update: &Update<'_>,
+        there: &mut Option<Row>,
         notes: &mut Vec<Problem>,
     ) -> Result<(i64, i64), Error> {
+        let Update { existing, state, .. } = update;
         let is_ours = state.version == Some(existing.version);
         if state.version.is_some() && !is_ours {
             let message =
@@ -289,20 +303,38 @@ impl Place<'_> {
         let is_same = existing.mark.as_ref() == Some(&Mark::of(workflow));
         if is_ours && is_same {
             if !existing.is_online {
-                self.release(&existing, true)?;
+                self.release(existing, true)?;
             }
             return Ok((existing.code, existing.version));
         }
         let form = self.form(workflow, &state.codes, &existing.versions())?;
         if existing.is_online {
-            self.release(&existing, false)?;
+            self.release(existing, false)?;
+            there.iter_mut().for_each(|row| row.is_online = false);
         }
         let code = existing.code.to_string();
-        self.ask("PUT", &[&code], form)?;
+        if let Err(error) = self.ask("PUT", &[&code], form) {
+            return Err(self.restored(update, there.as_ref(), error));
+        }
         let missing = || answer::missing("the update of a definition", "definition").may_have_applied();
         let made = self.existing(&code)?.ok_or_else(missing)?;
         self.release(&made, true)?;
         Ok((existing.code, made.version))
+    }
+
+    /// What was online before a refused update is online again.
+    fn restored(&self, update: &Update<'_>, there: Option<&Row>, error: Error) -> Error {
+        if !update.existing.is_online || error.upstream.is_none() {
+            return error;
+        }
+        let restored = self.release(update.existing, true).and_then(|()| match there {
+            Some(row) if update.is_on => update.schedules.switch(row.id, true),
+            _ => Ok(()),
+        });
+        match restored {
+            Ok(()) => error,
+            Err(other) => error.with("restoring", other.message),
+        }
     }
 
     fn release(&self, definition: &Existing, online: bool) -> Result<(), Error> {

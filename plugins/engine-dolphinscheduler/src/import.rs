@@ -141,6 +141,14 @@ fn sources(api: &Api) -> Result<BTreeMap<i64, (String, String)>, Error> {
     Ok(sources)
 }
 
+/// JSON, or JSON within JSON.
+fn task_params(task: &Value) -> Value {
+    match &task["taskParams"] {
+        Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
+        other => other.clone(),
+    }
+}
+
 struct Translation<'a> {
     settings: &'a Settings,
     sources: BTreeMap<i64, (String, String)>,
@@ -185,6 +193,11 @@ impl Translation<'_> {
             }
         };
         let text = |member: &str| definition[member].as_str().unwrap_or_default().to_owned();
+        // Those of a definition that Lakeport deployed stand beside its first task.
+        let deployed = detail["taskDefinitionList"].as_array().into_iter().flatten();
+        let deployed = deployed.map(|task| params(&task_params(task)["lakeport"]));
+        let own = params(definition).into_iter().filter(|(name, _)| !is_own(name));
+        let params: Vec<(String, String)> = own.chain(deployed.flatten()).collect();
         let param = |(name, value): (String, String)| Param { name, kind: "text".to_owned(), value };
         let workflow = Workflow {
             id: 0,
@@ -194,7 +207,7 @@ impl Translation<'_> {
             version: number(&definition["version"]),
             tasks,
             edges: relations.into_iter().flatten().filter_map(edge).collect(),
-            params: params(definition).into_iter().filter(|(name, _)| !is_own(name)).map(param).collect(),
+            params: params.into_iter().map(param).collect(),
             schedule: schedule.and_then(|row| self.schedule(row)),
             concurrency: concurrency.to_owned(),
             extra: None,
@@ -223,10 +236,7 @@ impl Translation<'_> {
             let message = format!("the task `{name}` {message}");
             problems.push(Problem::new(format!("tasks[{index}].{member}"), code, message));
         };
-        let params = match &row["taskParams"] {
-            Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
-            other => other.clone(),
-        };
+        let params = task_params(row);
         let (body, settings, datasource) = match kind.as_str() {
             SQL => (sql_text(&params, &mut problem), "{}".to_owned(), self.datasource(&params, &mut problem)),
             SHELL => (script_text(&params), "{}".to_owned(), None),

@@ -96,7 +96,8 @@ impl Engine for DolphinScheduler {
 impl Schedules for DolphinScheduler {
     fn set(workflow: WorkflowRef, schedule: Option<Schedule>) -> Result<Deployment, Error> {
         let api = api::Api::open()?;
-        let notes = schedule::Schedules::of(&api, &workflow)?.set(schedule.as_ref(), None)?;
+        let (schedules, mut notes) = (schedule::Schedules::of(&api, &workflow)?, Vec::new());
+        schedules.set(schedules.only_one(&mut notes)?, schedule.as_ref(), None)?;
         Ok(Deployment { notes, ..Deployment::done() })
     }
 

@@ -51,11 +51,10 @@ impl<'a> Schedules<'a> {
         Ok(rows.into_iter().filter(is_its).filter_map(read).collect())
     }
 
-    /// Makes the schedules be this one, on or off as before, or as `online` says. Returns notes.
-    pub fn set(&self, schedule: Option<&Schedule>, online: Option<bool>) -> Result<Vec<Problem>, Error> {
+    /// The first schedule. Others are removed: 3.1 can neither run nor release a workflow with two.
+    pub fn only_one(&self, notes: &mut Vec<Problem>) -> Result<Option<Row>, Error> {
         let mut rows = self.list()?.into_iter();
         let first = rows.next();
-        let mut notes = Vec::new();
         let others: Vec<Row> = rows.collect();
         if !others.is_empty() {
             let message = format!("{} other schedules of the workflow were removed", others.len());
@@ -64,7 +63,17 @@ impl<'a> Schedules<'a> {
         for row in &others {
             self.remove(row)?;
         }
-        match (first, schedule) {
+        Ok(first)
+    }
+
+    /// Makes the schedule that is there be this one, on or off as before, or as `online` says.
+    pub fn set(
+        &self,
+        there: Option<Row>,
+        schedule: Option<&Schedule>,
+        online: Option<bool>,
+    ) -> Result<(), Error> {
+        match (there, schedule) {
             (None, None) => {}
             (Some(row), None) => self.remove(&row)?,
             (None, Some(schedule)) => {
@@ -79,7 +88,7 @@ impl<'a> Schedules<'a> {
             }
             (Some(row), Some(schedule)) => self.change(&row, schedule, online.unwrap_or(row.is_online))?,
         }
-        Ok(notes)
+        Ok(())
     }
 
     /// A schedule that is online cannot be changed.

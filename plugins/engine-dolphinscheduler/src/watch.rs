@@ -100,8 +100,9 @@ impl Watch<'_> {
     fn list(&mut self, mut cursor: Cursor, limit: usize) -> Result<(Cursor, bool), Error> {
         let path = ["projects", &self.api.project.to_string(), self.api.flavour.instances];
         let start = times::written(cursor.since_ms - OVERLAP_MS, self.api.zone())?;
-        for _ in 0..PAGES_MAX {
-            if call::remaining_ms() < SPARE_MS {
+        for page in 0..PAGES_MAX {
+            // The first one: an answer must lead on.
+            if page > 0 && call::remaining_ms() < SPARE_MS {
                 return Ok((cursor, true));
             }
             let (number, skip) = (cursor.rows / PAGE_ROWS + 1, cursor.rows % PAGE_ROWS);
