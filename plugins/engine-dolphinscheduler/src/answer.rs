@@ -93,9 +93,14 @@ impl Refusal {
         with_upstream(error, *status, Some(*code), text)
     }
 
-    /// What is not there: a project, a definition, a run, a try.
+    /// A definition or a run that is not there. A missing project says nothing of what was in it.
     pub fn is_not_found(&self) -> bool {
-        self.kind() == "not_found"
+        matches!(self.code, 50001 | 50003)
+    }
+
+    /// The project is not there, or not any more.
+    pub fn is_of_project(&self) -> bool {
+        matches!(self.code, 10018 | 10190)
     }
 
     fn kind(&self) -> &'static str {

@@ -34,6 +34,8 @@ pub struct Api {
     pub flavour: &'static Flavour,
     /// Whether this call has changed something: then a later error leaves the change half made.
     has_changed: Cell<bool>,
+    /// The requests so far.
+    requests: Cell<u32>,
 }
 
 impl Api {
@@ -49,12 +51,17 @@ impl Api {
             Some(flavour) => flavour,
             None => find_flavour(project)?,
         };
-        Ok(Api { settings, project, flavour, has_changed: Cell::new(false) })
+        Ok(Api { settings, project, flavour, has_changed: Cell::new(false), requests: Cell::new(0) })
     }
 
     /// The project of a workflow: the one that it was deployed to.
     pub fn project_of(&self, workflow: &WorkflowRef) -> i64 {
         workflow.project.as_deref().and_then(|project| project.parse().ok()).unwrap_or(self.project)
+    }
+
+    /// The requests of this call.
+    pub fn requests(&self) -> u32 {
+        self.requests.get()
     }
 
     pub fn zone(&self) -> &str {
@@ -93,12 +100,19 @@ impl Api {
         path: &[&str],
         params: Params,
     ) -> Result<Result<Value, Refusal>, Error> {
+        self.requests.set(self.requests.get() + 1);
         match send(method, path, params).map_err(|error| self.with_changes(error))? {
             Reply::Data(data) => {
                 self.has_changed.set(self.has_changed.get() || method != "GET");
                 Ok(Ok(data))
             }
-            Reply::Refused(refusal) => Ok(Err(refusal)),
+            Reply::Refused(refusal) => {
+                if refusal.is_of_project() {
+                    // One of this name may have been made again. The next call finds out.
+                    memo::put(PROJECT_MEMO, "", 1);
+                }
+                Ok(Err(refusal))
+            }
             Reply::NoSuchPath => {
                 // It may have been upgraded. The next call finds out.
                 memo::put(FLAVOUR_MEMO, "", 1);

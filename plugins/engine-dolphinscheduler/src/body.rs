@@ -104,7 +104,7 @@ impl Statement {
             Token::End => self.text.push(';'),
             Token::Bare(value) => {
                 let resolved = resolved(value, params)?;
-                self.splice(&[bare(resolved, dialect == Dialect::MySql)], globals);
+                self.splice(bare(resolved, dialect == Dialect::MySql), globals)?;
             }
             Token::Quoted(content) => self.quoted(content, dialect, params, globals)?,
         }
@@ -119,7 +119,7 @@ impl Statement {
             (Some('$'), '{') => return Err(looks_like("${")),
             (Some('$'), '[') => {
                 self.text.pop();
-                self.splice(&[vec![Atom::Text(spliced("$"))]], globals);
+                self.splice(vec![Atom::Text(spliced("$"))], globals)?;
                 self.text.push(c);
             }
             // PostgreSQL's driver takes one for a bound value, and two for the operator.
@@ -161,23 +161,43 @@ impl Statement {
             _ => {
                 let is_e = self.words.last().is_some_and(|(word, _)| word == "E");
                 let has_escapes = dialect == Dialect::MySql || is_e && self.text.ends_with(['e', 'E']);
-                let parts = literal(content, has_escapes, params)?;
-                self.splice(&parts, globals);
+                self.splice(literal(content, has_escapes, params)?, globals)?;
             }
         }
         Ok(())
     }
 
-    /// Puts parameters, which DolphinScheduler replaces by their text.
-    fn splice(&mut self, parts: &[Vec<Atom>], globals: &mut Globals) {
+    /// Puts a text that DolphinScheduler writes in the place of a parameter. A text with `$[` is two, neither of
+    /// which has both characters.
+    fn splice(&mut self, atoms: Vec<Atom>, globals: &mut Globals) -> Result<(), String> {
         // It takes all quotes away that touch the braces.
         if self.text.ends_with(['\'', '"']) {
             self.text.push(' ');
         }
-        for atoms in parts {
-            let name = globals.put(atoms);
-            self.text.push_str(&format!("!{{{name}}}"));
+        let mut part = Vec::new();
+        for atom in atoms {
+            let Atom::Text(text) = atom else {
+                part.push(atom);
+                continue;
+            };
+            if let Some(open) = ["!{", "${"].into_iter().find(|open| text.contains(open)) {
+                return Err(looks_like(open));
+            }
+            let mut rest = text.as_str();
+            while let Some(at) = rest.find("$[") {
+                part.push(Atom::Text(rest[..=at].to_owned()));
+                self.put(&std::mem::take(&mut part), globals);
+                rest = &rest[at + 1..];
+            }
+            part.push(Atom::Text(rest.to_owned()));
         }
+        self.put(&part, globals);
+        Ok(())
+    }
+
+    fn put(&mut self, atoms: &[Atom], globals: &mut Globals) {
+        let name = globals.put(atoms);
+        self.text.push_str(&format!("!{{{name}}}"));
     }
 
     /// The same where a quote follows.
@@ -226,23 +246,16 @@ fn bare(resolved: Resolved, has_escapes: bool) -> Vec<Atom> {
     merged(std::iter::once(quote()).chain(atoms).chain([quote()]))
 }
 
-/// A literal with values in it: the texts of one parameter each.
-fn literal(content: &[Unit<'_>], has_escapes: bool, params: &[Param]) -> Result<Vec<Vec<Atom>>, String> {
+/// A literal with values in it.
+fn literal(content: &[Unit<'_>], has_escapes: bool, params: &[Param]) -> Result<Vec<Atom>, String> {
     let quote = match content.first() {
         Some(Unit::Char(c)) => *c,
         _ => '\'',
     };
-    let (mut parts, mut atoms, mut text) = (Vec::new(), Vec::new(), String::new());
+    let (mut atoms, mut text) = (Vec::new(), String::new());
     for unit in content {
         match unit {
-            Unit::Char(c) => {
-                // In two parameters, neither of which has both.
-                if *c == '[' && text.ends_with('$') {
-                    atoms.push(Atom::Text(spliced(&std::mem::take(&mut text))));
-                    parts.push(merged(std::mem::take(&mut atoms)));
-                }
-                text.push(*c);
-            }
+            Unit::Char(c) => text.push(*c),
             Unit::Value(value) => {
                 atoms.push(Atom::Text(spliced(&std::mem::take(&mut text))));
                 let values = resolved(value, params)?.atoms.into_iter();
@@ -251,8 +264,7 @@ fn literal(content: &[Unit<'_>], has_escapes: bool, params: &[Param]) -> Result<
         }
     }
     atoms.push(Atom::Text(spliced(&text)));
-    parts.push(merged(atoms));
-    Ok(parts)
+    Ok(merged(atoms))
 }
 
 /// A text within a literal.

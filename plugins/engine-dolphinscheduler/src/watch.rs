@@ -11,7 +11,7 @@ use lakeport_sdk::engine::{Error, Instance, OpenRun, WatchPage, WatchRequest, ca
 use lakeport_sdk::serde_json::Value;
 
 use crate::api::{Api, PAGE_ROWS};
-use crate::instance::{self, Given};
+use crate::instance::{self, Given, is_final};
 use crate::times;
 
 /// How far before the latest begin a list is read again.
@@ -24,6 +24,10 @@ const KEYS_MAX: usize = 4;
 const FEW_OPEN: usize = 3;
 /// Pages of the list of running ones.
 const RUNNING_PAGES_MAX: usize = 5;
+/// The pace: a request of this call, and one for the tries of each run that goes on, cost the host so long a
+/// pause before the next call, up to a longest one. So a busy project is asked twice a second on average.
+const PAUSE_MS: u32 = 500;
+const PAUSE_MAX_MS: u32 = 30_000;
 /// The time that is left for the answer.
 const SPARE_MS: u32 = 4_000;
 
@@ -70,13 +74,13 @@ pub fn instances(request: &WatchRequest) -> Result<WatchPage, Error> {
     };
     let (cursor, more) = watch.list(cursor, request.limit as usize)?;
     let gone = watch.open(&request.open)?;
-    Ok(WatchPage {
-        instances: watch.found.into_values().collect(),
-        gone,
-        cursor: cursor.written(),
-        more,
-        wait_ms: 0,
-    })
+    let instances: Vec<Instance> = watch.found.into_values().collect();
+    let going_on = instances.iter().filter(|run| !is_final(&run.state)).count();
+    let wait_ms = match u32::try_from(going_on).unwrap_or(u32::MAX) {
+        0 => 0,
+        count => count.saturating_add(api.requests()).saturating_mul(PAUSE_MS).min(PAUSE_MAX_MS),
+    };
+    Ok(WatchPage { instances, gone, cursor: cursor.written(), more, wait_ms })
 }
 
 /// The projects of workflows that were deployed to another one than the configured.

@@ -135,6 +135,11 @@ fn what_looks_like_a_parameter_stays_text() {
         postgres(vec![text("SELECT j ? 'a' -- is it '$[yyyy]?\nFROM t")]),
         "SELECT j ?? 'a'  \nFROM t"
     );
+    let params = [param("p", "$[last]/$[yyyyMMdd]"), param("q", "a!{b}")];
+    let parts = vec![text("SELECT '"), value("${p}", "literal"), text(" $[*]'")];
+    assert_eq!(sql(parts, Dialect::Postgres, &params), "SELECT '$[last]/20261121 $[*]'");
+    let parts = [text("SELECT "), value("${q}", "bare")];
+    assert!(body::sql(&parts, Dialect::Postgres, &params, &mut Globals::default()).is_err());
     for refused in ["SELECT '!{x}'", "SELECT $a${b}$a$", "SELECT 1 WHERE !{x}"] {
         let done = body::sql(&[text(refused)], Dialect::Postgres, &[], &mut Globals::default());
         assert!(done.is_err_and(|why| why.contains("takes for a parameter")), "{refused}");

@@ -60,6 +60,18 @@ pub fn check(version: &'static str, method: &str, path: &str, names: &[&str]) {
 }
 
 #[test]
+fn a_wrong_request_is_seen() {
+    for (path, names) in [
+        ("projects/77/process-definitions", &["pageNo", "pageSize"][..]),
+        ("projects/77/process-definition", &["pageNo"]),
+        ("projects/77/process-definition", &["pageNo", "pageSize", "page"]),
+    ] {
+        let check = std::panic::catch_unwind(|| check("3.1.1", "GET", path, names));
+        assert!(check.is_err() || document("3.1.1").is_none(), "{path} {names:?}");
+    }
+}
+
+#[test]
 fn the_documents_are_read() {
     for version in super::VERSIONS {
         if let Some(document) = document(version) {

@@ -146,6 +146,25 @@ fn many_open_runs_are_looked_for_in_one_list() {
 }
 
 #[test]
+fn a_missing_project_is_not_the_end_of_its_runs() {
+    let server = Server::new("3.1.1");
+    on_list(&server, "2026-11-21 11:57:00", json!([]));
+    server.refuse("GET", "{I}/5", &[], 10190, "This project was not found. Please refresh page.");
+    let error = server.host.call(|| DolphinScheduler::instances(request(None, &["5"], 100))).unwrap_err();
+    assert_eq!((error.code.as_str(), error.upstream.unwrap().code.as_deref()), ("not_found", Some("10190")));
+}
+
+#[test]
+fn a_busy_project_is_asked_less_often() {
+    let server = Server::new("3.3-dev");
+    let rows = |count: i64| (1..=count).map(|id| server.run(id, "RUNNING_EXECUTION", Some("k"))).collect();
+    for (count, wait_ms) in [(0, 0), (1, 1_000), (5, 3_000), (90, 30_000)] {
+        on_list(&server, "2026-11-21 11:57:00", Value::Array(rows(count)));
+        assert_eq!(watch(&server, request(None, &[], 100)).wait_ms, wait_ms, "{count} runs");
+    }
+}
+
+#[test]
 fn foreign_cursors_are_refused() {
     let server = Server::new("3.1.1");
     for cursor in ["no cursor of yours", "1,2", "1,2,3,4", ""] {
