@@ -1,0 +1,125 @@
+//! Stopping, pausing and running again. DolphinScheduler refuses what does not fit the state of a run with
+//! different codes in each version, so the state is read first.
+
+use lakeport_sdk::engine::{Error, InstanceRef, Receipt, RetryRequest, Started, Target, WorkflowRef};
+
+use crate::api::Api;
+use crate::instance::{self, is_final};
+
+/// The run is executing a command already: the one that is asked for, or one before it.
+const BUSY: i64 = 50_009;
+
+/// A run with its state.
+struct Run {
+    api: Api,
+    project: i64,
+    id: String,
+    word: String,
+    runs: u32,
+}
+
+impl Run {
+    fn of(workflow: &WorkflowRef, id: &str) -> Result<Run, Error> {
+        let api = Api::open()?;
+        let project = api.project_of(workflow);
+        let detail = instance::detail(&api, project, id)?;
+        let detail = detail.ok_or_else(|| Error::not_found(format!("DolphinScheduler has no run {id}")))?;
+        let word = detail["state"].as_str().unwrap_or_default().to_owned();
+        let runs = detail["runTimes"].as_u64().and_then(|runs| u32::try_from(runs).ok()).unwrap_or(1);
+        Ok(Run { api, project, id: id.to_owned(), word, runs })
+    }
+
+    fn state(&self) -> &'static str {
+        instance::state(&self.word)
+    }
+
+    fn is_final(&self) -> bool {
+        is_final(self.state())
+    }
+
+    fn ended(&self) -> Error {
+        Error::conflict(format!("the run {} has ended as {}", self.id, self.word))
+    }
+
+    /// Has it do something. True: it is executing a command already.
+    fn execute(&self, what: &str) -> Result<bool, Error> {
+        let path = ["projects", &self.project.to_string(), "executors", "execute"];
+        let form = vec![(self.api.flavour.instance_id, self.id.clone()), ("executeType", what.to_owned())];
+        let refusal = match self.api.send("POST", &path, form)? {
+            Ok(_) => return Ok(false),
+            Err(refusal) if refusal.code == BUSY => return Ok(true),
+            Err(refusal) => refusal,
+        };
+        let error = refusal.error(&format!("{what} of the run {}", self.id), false);
+        let is_known = matches!(error.code.as_str(), "not_found" | "forbidden" | "unavailable");
+        // The other codes differ from version to version, and mean that it is in another state.
+        Err(if is_known { error } else { Error { code: "conflict".to_owned(), ..error } })
+    }
+}
+
+fn receipt(settled: bool, note: &str) -> Receipt {
+    Receipt { settled, note: note.to_owned() }
+}
+
+pub fn cancel(workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
+    let Target::Instance(id) = target else {
+        return Err(Error::unsupported("this plugin makes no backfills by DolphinScheduler itself"));
+    };
+    let run = Run::of(workflow, id)?;
+    match run.state() {
+        _ if run.is_final() => return Ok(receipt(true, "the run had ended")),
+        "stopping" => return Ok(receipt(false, "the run is stopping already")),
+        _ => {}
+    }
+    match run.execute("STOP") {
+        Ok(_) => Ok(receipt(false, "DolphinScheduler stops the run")),
+        // It may have ended meanwhile.
+        Err(error) if error.code == "conflict" && Run::of(workflow, id)?.is_final() => {
+            Ok(receipt(true, "the run had ended"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub fn pause(of: &InstanceRef) -> Result<Receipt, Error> {
+    let run = Run::of(&of.workflow, &of.id)?;
+    match (run.state(), run.word.as_str()) {
+        ("paused", _) => Ok(receipt(true, "the run is paused already")),
+        (_, "READY_PAUSE") => Ok(receipt(false, "the run is pausing already")),
+        _ if run.is_final() => Err(run.ended()),
+        _ => run.execute("PAUSE").map(|_| receipt(false, "no further task is begun")),
+    }
+}
+
+pub fn resume(of: &InstanceRef) -> Result<Receipt, Error> {
+    let run = Run::of(&of.workflow, &of.id)?;
+    match run.state() {
+        "paused" => run.execute("RECOVER_SUSPENDED_PROCESS").map(|_| receipt(false, "the run goes on")),
+        _ if run.is_final() => Err(run.ended()),
+        _ => Ok(receipt(true, "the run is not paused")),
+    }
+}
+
+/// Runs it again within the same run, whose `runTimes` then grows. DolphinScheduler keeps no key of that: a
+/// repeat finds the run under way, which is a conflict.
+pub fn retry(request: &RetryRequest) -> Result<Started, Error> {
+    let run = Run::of(&request.instance.workflow, &request.instance.id)?;
+    let what = match (request.scope.as_str(), run.state()) {
+        (_, state) if !is_final(state) => {
+            let message = format!("the run {} has not ended; it is {}", run.id, run.word);
+            return Err(Error::conflict(message));
+        }
+        ("failed", "success") => {
+            return Err(Error::conflict(format!("no task of the run {} has failed", run.id)));
+        }
+        ("failed", _) => "START_FAILURE_TASK_PROCESS",
+        ("all", _) => "REPEAT_RUNNING",
+        (scope, _) => return Err(Error::unsupported(format!("a retry of the scope {scope:?} is not known"))),
+    };
+    if run.execute(what)? {
+        let message = format!("the run {} is being run again already", run.id);
+        return Err(Error::conflict(message));
+    }
+    instance::note_again(run.id.parse().unwrap_or_default(), run.runs);
+    Ok(Started::run(run.id, false))
+}

@@ -1,0 +1,215 @@
+//! Starts, and finding them again. DolphinScheduler knows no key of a start, so the key is one of the run's
+//! parameters, and a run is found by reading those of its workflow's latest runs.
+
+use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, clock};
+use lakeport_sdk::serde_json::{Value, json};
+
+use crate::answer;
+use crate::api::{Api, PAGE_ROWS, Params};
+use crate::definition::Existing;
+use crate::deploy::{Place, State};
+use crate::flavour::{self, Tenant};
+use crate::instance::{self, Given};
+use crate::times;
+use crate::values::{RUN_CAUSE, RUN_KEY};
+
+/// How far the clocks of two machines may be apart.
+const CLOCKS_APART_MS: i64 = 5 * 60_000;
+/// How far back a repeated start looks for its run.
+const REPEAT_MS: i64 = 60 * 60_000;
+/// Details that one start reads to find its run, and one search.
+const DETAILS_OF_START: usize = 3;
+const DETAILS_OF_SEARCH: usize = 40;
+/// Pages of one workflow's runs in one search.
+const PAGES_MAX: usize = 5;
+
+pub fn start(request: &RunRequest) -> Result<Started, Error> {
+    let api = Api::open()?;
+    let project = api.project_of(&request.workflow);
+    if !request.params.is_empty() {
+        return Err(Error::unsupported("values of a single run cannot be given to DolphinScheduler's SQL"));
+    }
+    let definition = deployed(&api, project, request)?;
+    let now = clock::now();
+    let mut search = Search { api: &api, project, details_left: DETAILS_OF_START };
+    let rows = search.rows(definition.code, now - REPEAT_MS, 1)?;
+    if let Some((row, _)) = search.by_key(&rows, &request.key)? {
+        let id = row["id"].as_i64().unwrap_or_default();
+        return Ok(Started::run(id.to_string(), true));
+    }
+    let form = form(&api, &definition, request)?;
+    let path = ["projects", &project.to_string(), "executors", api.flavour.start];
+    let data = api.ask("POST", &path, form)?;
+    Ok(flavour::started(&data, &request.key))
+}
+
+/// The definition, which is online: 3.3 would run one that is offline.
+fn deployed(api: &Api, project: i64, request: &RunRequest) -> Result<Existing, Error> {
+    let workflow = &request.workflow;
+    let not_there =
+        || Error::not_found(format!("the workflow `{}` is not deployed in DolphinScheduler", workflow.name));
+    let place = Place { api, project };
+    let detail = place.detail(workflow.code.as_deref().ok_or_else(not_there)?)?;
+    let detail = detail.filter(|detail| !detail.is_null()).ok_or_else(not_there)?;
+    let definition = Existing::read(&detail, api.flavour)
+        .ok_or_else(|| answer::missing("the request for a definition", api.flavour.definition))?;
+    if !definition.is_online {
+        let name = &definition.name;
+        return Err(Error::conflict(format!(
+            "the definition `{name}` is offline in DolphinScheduler; set it online there, or publish it again"
+        )));
+    }
+    Ok(definition)
+}
+
+fn form(api: &Api, definition: &Existing, request: &RunRequest) -> Result<Params, Error> {
+    let (flavour, settings) = (api.flavour, &api.settings);
+    let state = State::read(&request.workflow);
+    let start_node = match (request.reach.as_str(), request.start_at) {
+        ("all", _) => None,
+        ("from" | "only", Some(task)) => Some(state.codes.get(&task).copied().ok_or_else(|| {
+            Error::invalid_input(format!("the deployed workflow has no task {task} to begin at"))
+        })?),
+        (reach, _) => return Err(Error::unsupported(format!("a run of the reach {reach:?} is not known"))),
+    };
+    let mut params = lakeport_sdk::serde_json::Map::new();
+    if flavour.needs_all_params {
+        params.extend(definition.params.iter().map(|(name, value)| (name.clone(), json!(value))));
+    }
+    params.insert(RUN_KEY.to_owned(), json!(request.key));
+    params.insert(RUN_CAUSE.to_owned(), json!(request.cause));
+    let mut form: Params = vec![
+        (flavour.definition_code, definition.code.to_string()),
+        ("failureStrategy", request.failure_strategy.clone()),
+        ("warningType", "NONE".to_owned()),
+        ("warningGroupId", "0".to_owned()),
+        ("taskDependType", if request.reach == "only" { "TASK_ONLY" } else { "TASK_POST" }.to_owned()),
+        ("runMode", "RUN_MODE_SERIAL".to_owned()),
+        (flavour.instance_priority, "MEDIUM".to_owned()),
+        ("workerGroup", settings.worker_group.clone()),
+        ("environmentCode", settings.environment_code.to_string()),
+        ("startParams", Value::Object(params).to_string()),
+        // 3.3 needs it for a single date as well.
+        ("expectedParallelismNumber", "1".to_owned()),
+        ("complementDependentMode", "OFF_MODE".to_owned()),
+        ("dryRun", "0".to_owned()),
+    ];
+    if let Some(code) = start_node {
+        form.push(("startNodeList", code.to_string()));
+    }
+    if flavour.tenant == Tenant::Start {
+        form.push(("tenantCode", settings.tenant().to_owned()));
+    }
+    if flavour.has_order {
+        form.extend([("allLevelDependent", "false".to_owned()), ("executionOrder", "ASC_ORDER".to_owned())]);
+    }
+    // A wrong date makes a failed run each second, for good, in 3.1: it comes from the host's clock alone.
+    let (exec_type, time) = match request.business_time {
+        None => ("START_PROCESS", String::new()),
+        Some(at) => {
+            let date = times::written(at, api.zone())?;
+            ("COMPLEMENT_DATA", json!({"complementScheduleDateList": date}).to_string())
+        }
+    };
+    form.extend([("execType", exec_type.to_owned()), ("scheduleTime", time)]);
+    Ok(form)
+}
+
+pub fn find(queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
+    let api = Api::open()?;
+    let mut lists: Vec<((i64, i64), Vec<Value>)> = Vec::new();
+    let mut details_left = DETAILS_OF_SEARCH;
+    let mut found = Vec::with_capacity(queries.len());
+    for query in queries {
+        let project = api.project_of(&query.workflow);
+        let mut search = Search { api: &api, project, details_left };
+        let id = query.workflow.id;
+        let triggered = query.trigger.as_deref().and_then(flavour::trigger_code);
+        if let Some(code) = triggered
+            && let Some(row) = search.by_trigger(code)?
+        {
+            let given = Given { key: Some(query.key.clone()), ..search.given(&row)?.unwrap_or_default() };
+            found.push(instance::read(&api, &row, id, &given).map(|run| with_trigger(run, query)));
+            details_left = search.details_left;
+            continue;
+        }
+        let Some(code) = query.workflow.code.as_deref().and_then(|code| code.parse().ok()) else {
+            found.push(None);
+            continue;
+        };
+        if !lists.iter().any(|(of, _)| *of == (project, code)) {
+            let oldest =
+                queries.iter().filter(|other| other.workflow.id == id).map(|other| other.asked).min();
+            let since = oldest.unwrap_or(query.asked) - CLOCKS_APART_MS;
+            lists.push(((project, code), search.rows(code, since, PAGES_MAX)?));
+        }
+        let rows = lists.iter().find(|(of, _)| *of == (project, code)).map(|(_, rows)| rows.as_slice());
+        let row = search.by_key(rows.unwrap_or_default(), &query.key)?;
+        details_left = search.details_left;
+        let run = row.and_then(|(row, given)| instance::read(&api, row, id, &given));
+        found.push(run.map(|run| with_trigger(run, query)));
+    }
+    Ok(found)
+}
+
+fn with_trigger(run: Instance, query: &RunQuery) -> Instance {
+    Instance { trigger: query.trigger.clone(), ..run }
+}
+
+/// Looks for runs in a project.
+struct Search<'a> {
+    api: &'a Api,
+    project: i64,
+    details_left: usize,
+}
+
+impl Search<'_> {
+    /// The first run of a trigger code: the others continue it.
+    fn by_trigger(&self, code: i64) -> Result<Option<Value>, Error> {
+        let path = ["projects", &self.project.to_string(), self.api.flavour.instances, "trigger"];
+        let data = self.api.get_if_there(&path, vec![("triggerCode", code.to_string())])?;
+        Ok(data.and_then(|rows| rows.as_array().and_then(|rows| rows.first().cloned())))
+    }
+
+    /// A workflow's runs since then, newest first.
+    fn rows(&self, code: i64, since_ms: i64, pages: usize) -> Result<Vec<Value>, Error> {
+        let path = ["projects", &self.project.to_string(), self.api.flavour.instances];
+        let since = times::written(since_ms, self.api.zone())?;
+        let mut all = Vec::new();
+        for number in 1..=pages {
+            let params =
+                vec![(self.api.flavour.listed_definition, code.to_string()), ("startDate", since.clone())];
+            let (rows, total) = self.api.page(&path, params, number, PAGE_ROWS)?;
+            let is_last = rows.is_empty() || number * PAGE_ROWS >= total;
+            all.extend(rows);
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The run of a key. Details are read where the list does not show it, as many as are left.
+    fn by_key<'r>(&mut self, rows: &'r [Value], key: &str) -> Result<Option<(&'r Value, Given)>, Error> {
+        for row in rows {
+            let given = self.given(row)?.unwrap_or_default();
+            if given.key.as_deref() == Some(key) {
+                return Ok(Some((row, given)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn given(&mut self, row: &Value) -> Result<Option<Given>, Error> {
+        let Some(id) = row["id"].as_i64() else { return Ok(None) };
+        if let Some(given) = instance::shown(row).or_else(|| instance::kept(id)) {
+            return Ok(Some(given));
+        }
+        if self.details_left == 0 {
+            return Ok(None);
+        }
+        self.details_left -= 1;
+        let detail = instance::detail(self.api, self.project, &id.to_string())?;
+        Ok(detail.map(|detail| instance::given_in(&detail)))
+    }
+}
