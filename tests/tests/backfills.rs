@@ -259,6 +259,27 @@ fn many_dates_are_previewed_at_once() {
     assert!(answer.json()["message"].as_str().is_some_and(|text| text.contains("100000")));
 }
 
+/// Its dates side by side would be refused.
+#[test]
+fn dates_of_a_workflow_that_discards_runs_wait_for_their_turn() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let slow = "INSERT INTO a (v) WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000) \
+            SELECT max(x) || '$[yyyy]' FROM n";
+        let id = online(&lake, "w", source, slow, [&[], &[a]]);
+        lake.server.put(&path(id), &json!({ "concurrency": "discard" })).data();
+        lake.deploy(id);
+        let side_by_side = json!({ "runMode": "RUN_MODE_PARALLEL", "expectedParallelismNumber": 3 });
+        let code = start(&lake, id, &with(range("2026-03-01", "2026-03-03"), side_by_side));
+        let all = ended(&lake, &code);
+        assert_eq!((&all["state"], counts(&all)), (&json!("success"), [3, 3, 0, 0, 0]), "{all}");
+        let runs = lake.server.get(&format!("{}/runs", path(id))).data();
+        assert_eq!(runs["total"], 3, "a run that waited leaves nothing: {runs}");
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [3]);
+    }
+}
+
 #[test]
 fn a_cancelled_backfill_begins_nothing_more() {
     for store in stores() {

@@ -212,6 +212,35 @@ fn forgotten_runs_keep_status_and_can_rerun() {
 }
 
 #[test]
+fn a_run_that_the_engine_has_forgotten_is_asked_for_as_it_was() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        let first = lake.task(id, "first", source, "INSERT INTO nobody VALUES (1)", [&[], &[a]]);
+        lake.task(id, "second", source, "INSERT INTO b (v) SELECT v FROM a", [&[a], &[b]]);
+        lake.deploy(id);
+        let form = json!({ "startTaskId": first, "reach": "only", "failureStrategy": "END" });
+        let run = lake.server.post(&format!("/api/v1/workflows/{id}/execute"), &form).data();
+        let failed = lake.ended(run.as_str().expect("an id"), 1);
+        lake.server.execute("DELETE FROM runner_runs");
+        let better = json!({ "task": { "sqlContent": "INSERT INTO a (v) VALUES ('x')" } });
+        lake.server.put(&format!("/api/v1/tasks/{first}"), &better).data();
+        lake.deploy(id);
+        let again = lake.server.post(&format!("{EXECUTIONS}/{}/retry", failed[0]["id"]), &json!({})).data();
+        let run = again["instanceId"].as_str().expect("an id").to_owned();
+        let path = format!("/api/v1/workflows/{id}/runs/{run}");
+        let done = lakeport_tests::eventually("it is done", SOON, || {
+            let now = lake.server.get(&path).data();
+            (now["status"] == "success").then_some(now)
+        });
+        let states: Vec<_> =
+            done["tasks"].as_array().expect("tasks").iter().map(|task| &task["state"]).collect();
+        assert_eq!(states, ["success", "not_run"], "{done}");
+    }
+}
+
+#[test]
 fn logs_require_access_to_the_source() {
     for store in stores() {
         let lake = Lake::start(&store);

@@ -257,6 +257,7 @@ fn a_schedule_warns_of_its_runs() {
         });
         lake.server.post(&format!("{}/schedule/offline", path(id)), &json!({})).data();
         assert_eq!((&alert["event"], &alert["workflowId"]), (&json!("run.failed"), &json!(id)));
+        assert!(alert["id"].is_string(), "{alert}");
         assert!(alert["errorMessage"].as_str().is_some_and(|why| why.contains("nowhere")), "{alert}");
         assert_ne!(alert["instanceId"], json!(manual));
         let audit = lake.server.get("/api/v1/audit?operation=warnOfRun").data();

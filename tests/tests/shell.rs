@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Lake, Store, eventually, refused, stores};
+use lakeport_tests::{Lake, Session, Store, eventually, refused, stores};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -44,12 +44,70 @@ fn log(execution: &Value) -> &str {
 
 /// The processes whose command line has this text.
 fn processes(text: &str) -> Vec<String> {
+    numbered(text).into_iter().map(|(_, line)| line).collect()
+}
+
+/// The same with their ids.
+fn numbered(text: &str) -> Vec<(u32, String)> {
     let all = std::fs::read_dir("/proc").expect("processes").flatten();
     let lines = all.filter_map(|entry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&line).replace('\0', " "))
+        Some((id, String::from_utf8_lossy(&line).replace('\0', " ")))
     });
-    lines.filter(|line| line.contains(text)).collect()
+    lines.filter(|(_, line)| line.contains(text)).collect()
+}
+
+fn parent(id: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn a_script_ends_with_its_supervisor() {
+    let lake = allowing(&stores()[0]);
+    let id = scripted(&lake, "w", "sleep 987611; exit 0", &json!({}));
+    lake.deploy(id);
+    let run = lake.execute(id);
+    let sleep = eventually("it runs", SOON, || numbered("sleep 987611").first().map(|(id, _)| *id));
+    // The supervisor outside is the last one on the way to the server.
+    let mut supervisor = sleep;
+    while let Some(next) = parent(supervisor).filter(|next| {
+        std::fs::read(format!("/proc/{next}/cmdline"))
+            .is_ok_and(|line| !line.windows(5).any(|part| part == b"serve"))
+    }) {
+        supervisor = next;
+    }
+    let killed = std::process::Command::new("kill").args(["-9", &supervisor.to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    let failed = lake.ended(&run, 1);
+    assert_eq!(failed[0]["errorMessage"], "its supervisor was ended by the signal 9", "{failed:?}");
+    eventually("the script ends", SOON, || processes("sleep 987611").is_empty().then_some(()));
+}
+
+/// Holds the write lock of the store until it is dropped.
+fn locked(lake: &Lake) -> Session {
+    let file = format!("sqlite:{}", lake.server.data().join("lakeport.db").display());
+    let mut session = Session::open(&file).expect("the store is a file");
+    session.run("PRAGMA busy_timeout = 20000");
+    session.run("BEGIN IMMEDIATE");
+    session
+}
+
+/// The store takes no log, and renews no lease: the script ends at its timeout, or before the lease does.
+#[test]
+fn a_script_ends_also_while_the_store_does_not_answer() {
+    let Some(store) = stores().into_iter().find(|store| matches!(store, Store::Sqlite)) else { return };
+    let chatty = "sleep 987612 & while true; do echo line; sleep 0.1; done";
+    for (name, more) in [("late", json!({ "timeout": 3 })), ("lost", json!({}))] {
+        let lake = allowing(&store);
+        let id = scripted(&lake, name, chatty, &more);
+        lake.deploy(id);
+        lake.execute(id);
+        eventually("it runs", SOON, || (!processes("sleep 987612").is_empty()).then_some(()));
+        let _held = locked(&lake);
+        eventually("it ends", SOON, || processes("sleep 987612").is_empty().then_some(()));
+    }
 }
 
 #[test]

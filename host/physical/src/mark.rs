@@ -1,5 +1,5 @@
 //! How a database tells, after the commit of a task's transaction, that it was made. The mark is kept elsewhere before the
-//! commit; after a crash it is asked for its outcome.
+//! commit; after a crash the database is asked for the outcome, once the task's session is ended.
 
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::database::Database;
 use crate::errors::{is_locked, is_unknown};
+use crate::naming;
 use crate::script::Bounds;
 use crate::session::Session;
 use crate::task::TaskPlan;
 
 /// Of questions about marks.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit of a prepared transaction's end: it flushes all of it.
 const END_TIMEOUT: Duration = Duration::from_secs(600);
 /// MariaDB keeps prepared transactions of ended sessions from this version on.
@@ -26,6 +27,8 @@ const PREPARED_MAX: usize = 10_000;
 const NAME_MAX_CHARS: usize = 64;
 
 const TRANSACTION: &str = "SELECT CAST(pg_catalog.txid_current_if_assigned() AS text)";
+/// PostgreSQL's code for a number that it has not given out: it was restored to a time before.
+const IN_FUTURE: &str = "22023";
 const VERSION: &str = "SELECT VERSION()";
 const PREPARED: &str = "XA RECOVER";
 /// By time, so that old rows are found without an index of their own.
@@ -151,34 +154,51 @@ impl Tracking {
     }
 }
 
-impl Mark {
-    /// What became of the transaction. One that was prepared, and whose session is gone, is ended now: committed if it is to
-    /// be, else rolled back.
-    pub async fn outcome(&self, database: &Database) -> Result<Outcome, Error> {
-        if !self.is_well_formed() {
-            return Ok(Outcome::Forgotten);
+/// What became of a task's transaction. Its session, which has this name, is ended first if it is still there. A
+/// transaction that was prepared is ended now: committed if it is to be, else rolled back. Without a mark it had not come to
+/// its commit, or the database keeps no record.
+pub async fn outcome(
+    database: &Database,
+    session_name: Option<&str>,
+    mark: Option<&Mark>,
+) -> Result<Outcome, Error> {
+    if !session_name.is_none_or(is_well_formed) || !mark.is_none_or(Mark::is_well_formed) {
+        return Ok(Outcome::Forgotten);
+    }
+    // The data source is another one by now.
+    if mark.is_some_and(|mark| mark.transport() != database.transport()) {
+        return Ok(Outcome::Forgotten);
+    }
+    let session = match database.transport() {
+        Transport::Postgres => database.open_to_query(false).await?,
+        _ => database.open_to_change().await?,
+    };
+    let outcome = async {
+        if let Some(name) = session_name
+            && !naming::end_session(&session, name).await?
+        {
+            return Ok(Outcome::InProgress);
         }
-        let transport = match self {
+        match mark {
+            None => Ok(Outcome::Forgotten),
+            Some(Mark::Transaction(number)) => of_transaction(&session, number).await,
+            Some(Mark::Preparing(name)) => of_prepared(&session, name, "ROLLBACK", Outcome::RolledBack).await,
+            Some(Mark::Prepared(name)) => of_prepared(&session, name, "COMMIT", Outcome::Committed).await,
+            Some(Mark::Row(name)) => of_row(&session, name).await,
+        }
+    }
+    .await;
+    session.close().await;
+    outcome
+}
+
+impl Mark {
+    fn transport(&self) -> Transport {
+        match self {
             Mark::Transaction(_) => Transport::Postgres,
             Mark::Preparing(_) | Mark::Prepared(_) => Transport::MySql,
             Mark::Row(_) => Transport::Sqlite,
-        };
-        // The data source is another one by now.
-        if database.transport() != transport {
-            return Ok(Outcome::Forgotten);
         }
-        let session = match self {
-            Mark::Transaction(_) => database.open_to_query(false).await?,
-            _ => database.open_to_change().await?,
-        };
-        let outcome = match self {
-            Mark::Transaction(number) => of_transaction(&session, number).await,
-            Mark::Preparing(name) => of_prepared(&session, name, "ROLLBACK", Outcome::RolledBack).await,
-            Mark::Prepared(name) => of_prepared(&session, name, "COMMIT", Outcome::Committed).await,
-            Mark::Row(name) => of_row(&session, name).await,
-        };
-        session.close().await;
-        outcome
     }
 
     /// What stands in a statement has passed through a store.
@@ -187,16 +207,21 @@ impl Mark {
             Mark::Transaction(number) => {
                 !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
             }
-            Mark::Preparing(name) | Mark::Prepared(name) | Mark::Row(name) => {
-                let is_known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-                !name.is_empty() && name.len() <= NAME_MAX_CHARS && name.bytes().all(is_known)
-            }
+            Mark::Preparing(name) | Mark::Prepared(name) | Mark::Row(name) => is_well_formed(name),
         }
     }
 }
 
+fn is_well_formed(name: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty() && name.len() <= NAME_MAX_CHARS && name.bytes().all(is_known)
+}
+
 async fn of_transaction(session: &Session, number: &str) -> Result<Outcome, Error> {
-    let status = first_text(session, &format!("SELECT pg_catalog.txid_status({number})")).await?;
+    let status = match first_text(session, &format!("SELECT pg_catalog.txid_status({number})")).await {
+        Err(error) if code(&error) == Some(IN_FUTURE) => return Ok(Outcome::Forgotten),
+        status => status?,
+    };
     Ok(match status.as_deref() {
         Some("committed") => Outcome::Committed,
         Some("aborted") => Outcome::RolledBack,
@@ -254,8 +279,12 @@ fn is_mariadb_with_xa(version: &str) -> bool {
     version.contains("MariaDB") && number >= XA_SINCE
 }
 
+fn code(error: &Error) -> Option<&str> {
+    error.upstream.as_ref()?.code.as_deref()
+}
+
 /// The first column of the first row.
-async fn first_text(session: &Session, sql: &str) -> Result<Option<String>, Error> {
+pub(crate) async fn first_text(session: &Session, sql: &str) -> Result<Option<String>, Error> {
     let bounds = Bounds { max_rows: 1, max_bytes: 1_024, timeout: TIMEOUT };
     let rows = read(session, sql, bounds).await?;
     Ok(match rows.first().and_then(|row| row.first()) {

@@ -14,6 +14,7 @@ use lakeport_sql::script::ScriptStatement;
 use crate::database::Database;
 use crate::errors::is_locked;
 use crate::mark::{Mark, Tracking};
+use crate::naming::name_session;
 use crate::script::{Ran, Shown};
 use crate::session::Session;
 
@@ -35,7 +36,7 @@ pub struct TaskPlan {
     pub leaves_session: bool,
     /// One statement that only reads.
     pub is_one_read: bool,
-    /// Names the transaction in the database; unique among all tasks of all servers. At most 64 letters, digits and
+    /// Names the session and the transaction in the database; unique among all tasks of all servers. At most 64 letters, digits and
     /// hyphens.
     pub name: String,
     /// A SQLite file may get a table of ours, in which the task's row tells that it has committed.
@@ -45,6 +46,8 @@ pub struct TaskPlan {
 /// A session with a transaction. Dropping it before [`TaskSession::prepare`] rolls back.
 pub struct TaskSession {
     session: Arc<Session>,
+    /// Its name in the database.
+    name: Option<String>,
     tracking: Tracking,
     leaves_session: bool,
     deadline: Option<Instant>,
@@ -62,8 +65,9 @@ impl TaskSession {
         let session = database.open_to_change().await?;
         session.cancelled_by(Arc::clone(&stopped));
         let (writes, leaves_session) = (plan.writes, plan.leaves_session);
+        let name = name_session(&session, &plan.name).await?.then(|| plan.name.clone());
         let tracking = Tracking::of(&session, plan).await?;
-        let mut task = TaskSession { session, tracking, leaves_session, deadline, stopped };
+        let mut task = TaskSession { session, name, tracking, leaves_session, deadline, stopped };
         let patience = Instant::now() + LOCK_WAIT_MAX;
         loop {
             let left = task.time_left(OWN_TIMEOUT);
@@ -74,6 +78,11 @@ impl TaskSession {
                 Err(cause) => return Err(cause),
             }
         }
+    }
+
+    /// By what [`crate::task_outcome`] ends the session; to be kept before the first statement.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Runs one statement to its end.

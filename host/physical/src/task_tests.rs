@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::*;
 use crate::database::SqliteDatabase;
-use crate::mark::Outcome;
+use crate::mark::{Outcome, outcome};
 use crate::worker::WorkerProcesses;
 
 const SHOWN: Shown = Shown { rows: 2, cell_chars: 5 };
@@ -163,14 +163,22 @@ async fn a_row_of_our_table_tells_what_has_committed() {
     };
     let (session, rolled_back) = begin("rolled-back").await;
     session.roll_back().await;
-    assert_eq!(rolled_back.outcome(&database).await.unwrap(), Outcome::RolledBack, "there is no table yet");
+    assert_eq!(
+        outcome(&database, None, Some(&rolled_back)).await.unwrap(),
+        Outcome::RolledBack,
+        "there is no table yet"
+    );
     let (session, committed) = begin("committed").await;
     assert_eq!(session.prepare().await.unwrap(), None);
     session.commit().await.unwrap();
-    assert_eq!(committed.outcome(&database).await.unwrap(), Outcome::Committed);
-    assert_eq!(rolled_back.outcome(&database).await.unwrap(), Outcome::RolledBack);
+    assert_eq!(outcome(&database, None, Some(&committed)).await.unwrap(), Outcome::Committed);
+    assert_eq!(outcome(&database, None, Some(&rolled_back)).await.unwrap(), Outcome::RolledBack);
     let (session, open) = begin("open").await;
-    assert_eq!(open.outcome(&database).await.unwrap(), Outcome::InProgress, "its session may commit");
+    assert_eq!(
+        outcome(&database, None, Some(&open)).await.unwrap(),
+        Outcome::InProgress,
+        "its session may commit"
+    );
     session.roll_back().await;
     assert_eq!(all(&database, "SELECT * FROM log").await.unwrap()[0].rows, 1);
     // Without the option there is no mark, and no table.

@@ -19,6 +19,9 @@ use super::{Db, Either, Tx, Value};
 pub const TTL: Duration = Duration::from_secs(15);
 /// A held lease is renewed this many times within its time.
 const RENEWALS: u32 = 3;
+/// A held lease counts as lost by this part of its time before it expires: until then its work stops, also what runs in
+/// a database, so that it has ended when another server may take the lease over.
+const STOPPING: u32 = 5;
 /// The pause after a renewal that the store failed.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -252,7 +255,8 @@ impl Lease {
 }
 
 impl Held {
-    /// Cancelled when the lease is lost or could not be renewed in time: the work must stop.
+    /// Cancelled when the lease is lost, or is about to expire because the store did not renew it in time: the work must
+    /// stop. This needs neither the store nor its clock.
     pub fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
@@ -315,13 +319,13 @@ impl Tx {
     }
 }
 
-/// Renews the lease until it is lost. Store errors are retried until the lease expires.
+/// Renews the lease until it is lost. Store errors are retried until shortly before the lease expires.
 async fn renew_until_lost(mut lease: Lease, lost: CancellationToken) {
-    let early = lease.ttl - lease.ttl / RENEWALS;
+    let (early, stopping) = (lease.ttl - lease.ttl / RENEWALS, lease.ttl / STOPPING);
     let mut next = lease.runs_out - early;
     loop {
         sleep_until(next).await;
-        next = match timeout_at(lease.runs_out, lease.renew()).await {
+        next = match timeout_at(lease.runs_out - stopping, lease.renew()).await {
             Ok(Ok(())) => lease.runs_out - early,
             Ok(Err(error)) if error.code() != "lease_lost" => {
                 tracing::warn!(lease = lease.name, "the lease cannot be renewed: {error}");
@@ -522,6 +526,21 @@ mod tests {
             expire(&db).await;
             second.claim("w", TTL).await.unwrap().unwrap();
             tokio::time::timeout(SOON, lost.cancelled()).await.expect("the loss is reported");
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_the_store_does_not_renew_is_lost_before_it_expires() {
+        on_each_store(async |db| {
+            let (first, _) = two(&db);
+            let held = first.claim("w", Duration::from_secs(2)).await.unwrap().unwrap().hold();
+            // Its renewals wait for this transaction.
+            let mut tx = db.begin().await.unwrap();
+            tx.guard(&held).await.unwrap();
+            tx.execute("UPDATE leases SET name = name WHERE name = 'w'", &[]).await.unwrap();
+            held.lost().cancelled().await;
+            tx.guard(&held).await.expect("no other server can have it yet");
         })
         .await;
     }

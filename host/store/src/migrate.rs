@@ -50,6 +50,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(17, "0017_run_control"),
     migration!(18, "0018_running"),
     migration!(19, "0019_execution_statistics"),
+    migration!(20, "0020_known_runs"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

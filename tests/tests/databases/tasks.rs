@@ -156,6 +156,102 @@ fn a_kill_around_a_commit_doubles_nothing() {
     }
 }
 
+/// Kills the server. Its leases count as expired.
+fn kill(lake: &mut Lake) {
+    lake.server.kill();
+    lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+}
+
+fn newest(lake: &Lake, workflow: i64) -> Option<Value> {
+    let page = lake.server.get("/api/v1/executions/history").data();
+    list(&page["records"]).iter().find(|record| record["workflowId"] == workflow).cloned()
+}
+
+/// MariaDB goes on with a statement whose client is gone, and PostgreSQL for two seconds.
+#[test]
+fn a_task_that_runs_again_has_one_session() {
+    for (mut lake, shop) in on_servers() {
+        let id = lake.workflow("w");
+        lake.task(id, "t", shop.source, endless(shop.kind), [&[], &[]]);
+        lake.deploy(id);
+        lake.execute(id);
+        eventually("the query runs", SOON, || (waiting(&shop) == 1).then_some(()));
+        kill(&mut lake);
+        lake.server.run();
+        let again = eventually("it runs again", TAKEN_OVER, || {
+            let sessions = waiting(&shop);
+            assert!(sessions <= 1, "{sessions} sessions of one task");
+            newest(&lake, id).filter(|newest| newest["attempt"] == 2 && sessions == 1)
+        });
+        let killed = lake.server.post(&format!("/api/v1/executions/{}/cancel", again["id"]), &json!({}));
+        assert_eq!(killed.data()["status"], "killed");
+        eventually("the query has ended", SOON, || (waiting(&shop) == 0).then_some(()));
+    }
+}
+
+/// A data source that does not answer keeps neither other runs waiting, nor its own run from being stopped.
+#[test]
+fn a_silent_data_source_holds_nothing_up() {
+    for (mut lake, shop) in on_servers() {
+        let id = lake.workflow("w");
+        lake.task(id, "t", shop.source, endless(shop.kind), [&[], &[]]);
+        lake.deploy(id);
+        let run = lake.execute(id);
+        eventually("the query runs", SOON, || (waiting(&shop) == 1).then_some(()));
+        eventually("it is recorded", SOON, || newest(&lake, id));
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = silent.local_addr().expect("an address").to_string();
+        let elsewhere = json!({ "url": shop.url_as(&shop.name, lakeport_tests::PASSWORD, Some(&place)) });
+        lake.server.put(&format!("/api/v1/datasources/{}", shop.source), &elsewhere).data();
+        kill(&mut lake);
+        lake.server.run();
+        let file = lake.warehouse(Kind::Sqlite);
+        let other = lake.workflow("other");
+        lake.task(other, "t", file.source, "SELECT 1", [&[], &[]]);
+        lake.deploy(other);
+        let done = lake.ended(&lake.execute(other), 1);
+        assert_eq!(done[0]["status"], "success", "{done:?}");
+        let open = lake.server.get(&format!("/api/v1/workflows/{id}/runs/{run}")).data();
+        assert_eq!(open["status"], "running", "it is not known: {open}");
+        lake.server.post(&format!("/api/v1/workflows/{id}/runs/{run}/cancel"), &json!({})).data();
+        let ended = eventually("its run ends", TAKEN_OVER, || {
+            newest(&lake, id).filter(|newest| newest["status"] == "killed")
+        });
+        assert!(
+            text(&ended, "errorMessage").contains("its outcome in the data source is not known"),
+            "{ended}"
+        );
+    }
+}
+
+/// A database that was restored to an earlier time knows no transactions of later ones.
+#[test]
+fn a_transaction_that_the_database_never_had_is_done_again() {
+    for (mut lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
+        shop.run("CREATE TABLE a (v text)");
+        let id = lake.workflow("w");
+        lake.task(id, "t", shop.source, "INSERT INTO a (v) VALUES ('x')", [&[], &[]]);
+        lake.deploy(id);
+        lake.server.stop();
+        lake.server.set("LAKEPORT_KILL_AT", "runner.task_marked");
+        lake.server.run();
+        let _ = lake.server.client().try_send("POST", &format!("/api/v1/workflows/{id}/execute"), &[], b"");
+        assert!(lake.server.wait(SOON).is_some(), "it is killed");
+        lake.server.set("LAKEPORT_KILL_AT", "");
+        kill(&mut lake);
+        let later = "{\"transaction\":\"99999";
+        lake.server.execute(&format!(
+            "UPDATE runner_task_runs SET mark = replace(mark, '{{\"transaction\":\"', '{later}')"
+        ));
+        lake.server.run();
+        let done = eventually("it is done again", TAKEN_OVER, || {
+            newest(&lake, id).filter(|newest| newest["status"] == "success")
+        });
+        assert_eq!(done["attempt"], 2, "{done}");
+        assert_eq!(shop.numbers("SELECT count(*) FROM a"), [1]);
+    }
+}
+
 #[test]
 fn what_a_task_reads_and_writes_is_recorded() {
     for (lake, shop) in on_servers() {

@@ -74,6 +74,13 @@ impl Session {
         self.cancelled_by(Arc::new(AtomicBool::new(false)));
     }
 
+    /// Keeps a session on a server out of the pool.
+    pub fn keep_from_others(&self) {
+        if let Session::Server(session) = self {
+            session.keep_from_others();
+        }
+    }
+
     /// After the connection was lost: whether its unfinished statement has stopped. False: it may still run.
     pub async fn has_stopped(&self) -> bool {
         match self {

@@ -53,6 +53,11 @@ pub fn is_momentary(error: &Error) -> bool {
     matches!(error, Error::Refused(refusal) if has_pause(refusal)) || MOMENTARY.contains(&error.code())
 }
 
+/// Whether the engine refuses a run only while another one of its workflow is active.
+pub fn has_no_turn(error: &Error) -> bool {
+    matches!(error, Error::Refused(refusal) if refusal.code == "engine_conflict" && refusal.retry_after_s.is_some())
+}
+
 /// Engines, and the embedded scheduler.
 pub struct Engines {
     core: Arc<Core>,

@@ -1,5 +1,8 @@
 //! A run of a workflow.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 /// A stored run of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -25,5 +28,39 @@ pub struct Run {
     pub message: Option<String>,
     /// The version of the workflow that was deployed when it began; `None`: unknown.
     pub workflow_version: Option<i64>,
+    /// The part of the workflow that was asked for; `None`: all of it, or unknown.
+    pub part: Option<Part>,
+    /// `CONTINUE` or `END`, as it was asked for; `None`: unknown.
+    pub failure_strategy: Option<String>,
     pub version: i64,
+}
+
+/// A part of a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub task_id: i64,
+    pub reach: Reach,
+}
+
+/// How far a run of a part goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// The task and all that come after it.
+    From,
+    /// The task alone.
+    Only,
+}
+
+impl Reach {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reach::From => "from",
+            Reach::Only => "only",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Reach> {
+        [Reach::From, Reach::Only].into_iter().find(|reach| reach.as_str() == text)
+    }
 }

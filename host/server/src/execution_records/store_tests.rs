@@ -22,6 +22,8 @@ async fn run(db: &Db, workflow_id: i64, instance_id: &str, cause: &str) -> Run {
         ended_at_ms: None,
         message: None,
         workflow_version: None,
+        part: None,
+        failure_strategy: None,
         version: 0,
     };
     let mut tx = db.begin().await.unwrap();

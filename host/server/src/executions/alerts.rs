@@ -42,6 +42,8 @@ const SENT: Limits = Limits { total: Duration::from_secs(10), answer_max_bytes: 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Alert<'r> {
+    /// The same whenever it is sent again.
+    id: &'r str,
     /// `run.success` or `run.failed`.
     event: &'static str,
     workflow_id: i64,
@@ -55,20 +57,39 @@ struct Alert<'r> {
     error_message: Option<&'r str>,
 }
 
-/// Warns of a run that has just ended, in the transaction that stores its end.
-pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run) -> Result<(), Error> {
+/// A warning that is to be logged once the run's end is stored.
+pub struct Warning {
+    workflow: String,
+    instance: String,
+    event: &'static str,
+    why: Option<String>,
+}
+
+impl Warning {
+    pub fn log(self) {
+        let Warning { workflow, instance, event, why } = self;
+        match why {
+            Some(why) => tracing::warn!(workflow, instance, "warning of a scheduled run: {event}: {why}"),
+            None => tracing::warn!(workflow, instance, "warning of a scheduled run: {event}"),
+        }
+    }
+}
+
+/// Warns of a run that has just ended, if its schedule wants that, in the transaction that stores its end.
+pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run) -> Result<Option<Warning>, Error> {
     let now_ms = core.clock.now_ms();
-    let Some(ended_at_ms) = run.ended_at_ms.filter(|_| run.cause == SCHEDULE) else { return Ok(()) };
+    let Some(ended_at_ms) = run.ended_at_ms.filter(|_| run.cause == SCHEDULE) else { return Ok(None) };
     if ended_at_ms < now_ms - OLD_MS {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(schedule) = schedule_of(tx, run.workflow_id).await? else { return Ok(()) };
-    let Some(event) = event(schedule.warning_type, &run.state) else { return Ok(()) };
-    let (workflow, instance) = (run.workflow_name.as_str(), run.instance_id.as_deref().unwrap_or_default());
-    match &run.message {
-        Some(why) => tracing::warn!(workflow, instance, "warning of a scheduled run: {event}: {why}"),
-        None => tracing::warn!(workflow, instance, "warning of a scheduled run: {event}"),
-    }
+    let Some(schedule) = schedule_of(tx, run.workflow_id).await? else { return Ok(None) };
+    let Some(event) = event(schedule.warning_type, &run.state) else { return Ok(None) };
+    let warning = Warning {
+        workflow: run.workflow_name.clone(),
+        instance: run.instance_id.clone().unwrap_or_default(),
+        event,
+        why: run.message.clone(),
+    };
     let request_id = format!("run-{}", run.id);
     let entry = Entry {
         by: Actor {
@@ -86,10 +107,12 @@ pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run) -> Result<(), Error> 
     };
     audit::store::add(tx, &entry, now_ms);
     if core.config.alerts_webhook.is_none() {
-        return Ok(());
+        return Ok(Some(warning));
     }
     let shown = |at_ms: i64| time::shown(at_ms, core.config.time_zone);
+    let id = uuid::Uuid::now_v7().to_string();
     let alert = Alert {
+        id: &id,
         event,
         workflow_id: run.workflow_id,
         workflow_name: &run.workflow_name,
@@ -101,7 +124,8 @@ pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run) -> Result<(), Error> 
         duration_seconds: duration_s(run.started_at_ms, run.ended_at_ms),
         error_message: run.message.as_deref(),
     };
-    store(tx, &serde_json::to_string(&alert).map_err(Error::internal)?, now_ms).await
+    store(tx, &serde_json::to_string(&alert).map_err(Error::internal)?, now_ms).await?;
+    Ok(Some(warning))
 }
 
 /// What a warning says of a run in this state; `None`: the schedule wants none.
@@ -132,23 +156,21 @@ async fn store(tx: &mut Tx, payload: &str, now_ms: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends alerts until the server stops.
+/// Sends alerts until the server stops. Without a webhook those of an earlier one are dropped.
 pub async fn run_worker(state: Arc<Executions>) {
-    let Some(webhook) = state.config.alerts_webhook.clone() else { return };
+    let Some(webhook) = state.config.alerts_webhook.clone() else {
+        if let Err(error) = state.db.execute("DELETE FROM alerts", &[]).await {
+            tracing::warn!("alerts of an earlier webhook are dropped at the next start: {error}");
+        }
+        return;
+    };
     let client = match client(&state, &webhook.0) {
         Ok(client) => client,
         Err(error) => return tracing::error!("alerts.webhook cannot be used: {error:#}"),
     };
     loop {
-        match state.leases.claim(LEASE, leases::TTL).await {
-            Ok(Some(lease)) => {
-                let send = async |held: &Held| send_due(&state, held, &client, &webhook.0).await;
-                if let Some(Err(error)) = lease.hold().work(&state.stopping, send).await {
-                    tracing::warn!("alerts are sent later: {error}");
-                }
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!("claiming the lease {LEASE} failed, trying again: {error}"),
+        if let Err(error) = send(&state, &client, &webhook.0).await {
+            tracing::warn!("alerts are sent later: {error}");
         }
         if state.stopping.run_until_cancelled(sleep(LOOK)).await.is_none() {
             return;
@@ -160,6 +182,17 @@ pub async fn run_worker(state: Arc<Executions>) {
 fn client(core: &Core, webhook: &str) -> anyhow::Result<HttpClient> {
     let client = HttpClient::new(core.egress.clone(), core.config.egress_ca_file.as_deref())?;
     Ok(client.and(Rule::of_url(webhook).map_err(anyhow::Error::msg)?))
+}
+
+/// Sends what is due, if there is any, unless another server does.
+async fn send(state: &Executions, client: &HttpClient, webhook: &str) -> Result<(), Error> {
+    const ANY: &str = "SELECT 1 FROM alerts WHERE next_at <= $1 LIMIT 1";
+    if state.db.read(ANY, &[state.clock.now_ms().into()]).await?.is_empty() {
+        return Ok(());
+    }
+    let Some(lease) = state.leases.claim(LEASE, leases::TTL).await? else { return Ok(()) };
+    let send = async |held: &Held| send_due(state, held, client, webhook).await;
+    lease.hold().work(&state.stopping, send).await.unwrap_or(Ok(()))
 }
 
 async fn send_due(core: &Core, held: &Held, client: &HttpClient, webhook: &str) -> Result<(), Error> {

@@ -25,7 +25,7 @@ const STOP_WAIT: Duration = Duration::from_secs(3);
 pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if execution.record.status.has_ended() {
         let message = format!(
-            "it has ended already ({}); only what runs can be stopped",
+            "the execution has ended ({}); only a running one can be stopped",
             execution.record.status.as_str()
         );
         return Err(Error::conflict("not_running", message));
@@ -43,7 +43,7 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
 }
 
 /// Repeats the failed tasks of the execution's run; if the engine cannot, or no longer knows the run, starts
-/// the complete workflow for the same time. Returns the task's new record.
+/// what was asked for once more, for the same time. Returns the task's new record.
 pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
@@ -108,6 +108,7 @@ async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, E
     Ok(run)
 }
 
+/// Starts a run like this one. Of a run that was not asked for here, all of the workflow.
 async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<String, Error> {
     let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     let not_there = || {
@@ -118,8 +119,8 @@ async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<Stri
     let start = Start {
         cause: if run.cause == backfills::CAUSE { backfills::CAUSE } else { MANUAL },
         business_time_ms: run.business_time_ms,
-        failure_strategy: FailureStrategy::default().as_str(),
-        part: None,
+        failure_strategy: run.failure_strategy.as_deref().unwrap_or(FailureStrategy::default().as_str()),
+        part: run.part,
         guard: None,
     };
     runs::start_run(state, &deployed, &start, None, call_id).await

@@ -11,6 +11,7 @@
 
 mod attempts;
 mod definition;
+mod lost;
 pub mod parameters;
 mod progress;
 mod refused;

@@ -22,6 +22,8 @@ pub struct Standing {
     pub losses: i64,
     /// The time of its last failure.
     pub failed_at_ms: Option<i64>,
+    /// Its server ended, and what became of it is not known.
+    pub is_unknown: bool,
 }
 
 /// The next actions of a run.
@@ -84,7 +86,8 @@ fn turn(task: &Task, standing: &Standing, now_ms: i64) -> Turn {
     if standing.is_running {
         return Turn::Running;
     }
-    if standing.failures > i64::from(task.retries) || standing.losses > LOSSES_MAX {
+    let is_used_up = standing.failures > i64::from(task.retries) || standing.losses > LOSSES_MAX;
+    if is_used_up || standing.is_unknown {
         return Turn::Failed;
     }
     let wait_ms = i64::from(task.retry_interval_s) * SECOND_MS;
@@ -158,6 +161,13 @@ mod tests {
         let lost = |losses| [(1, Standing { losses, ..Standing::default() })];
         assert_eq!(ready(&lost(1), Strategy::End).ready, [0, 4]);
         assert_eq!(ready(&lost(LOSSES_MAX + 1), Strategy::End).outcome, Some(State::Failed));
+    }
+
+    #[test]
+    fn a_task_whose_outcome_is_not_known_is_not_tried_again() {
+        let unknown = Standing { is_unknown: true, ..failed(1) };
+        let next = ready(&[(2, unknown), (1, done()), (5, done())], Strategy::End);
+        assert_eq!((next.ready, next.outcome), (vec![], Some(State::Failed)));
     }
 
     #[test]

@@ -339,7 +339,9 @@ async fn left_out(
         ("from", Some(_)) => false,
         ("only", Some(_)) => true,
         _ => {
-            let message = format!("`{reach}` is no part of a workflow, or its task is missing");
+            let message = format!(
+                "the reach `{reach}` does not fit: `all` names no task to start at, `from` and `only` name one"
+            );
             return Err(Refused::new("invalid_input", message));
         }
     };
@@ -369,7 +371,8 @@ async fn refuse_second(tx: &mut Tx, workflow: &Workflow, key: &str) -> Result<()
         "the run {open} of the workflow has not ended, and its concurrency `discard` allows no second one; wait for its \
          end, or stop it"
     );
-    Err(Refused::new("conflict", message))
+    let refused = Refused::new("conflict", message);
+    Err(Refused(PluginError { retryable: true, ..refused.0 }))
 }
 
 /// Writes the new timer. If its times are unchanged, it keeps the next one, which may be due already.

@@ -407,6 +407,23 @@ pub async fn first_of(db: &Db, workflow_id: i64) -> Result<Option<i64>, Error> {
     db.read(FIRST, &[workflow_id.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
+/// The runs of these workflows that waited for their turn, which has come.
+pub async fn next_of(db: &Db, workflow_ids: &[i64]) -> Result<Vec<i64>, Error> {
+    macro_rules! next {
+        ($workflows:literal) => {
+            concat!(
+                "SELECT id FROM runner_runs AS r WHERE workflow_id ",
+                $workflows,
+                " AND state = 'queued' AND waits = 1 AND NOT EXISTS (SELECT 1 FROM runner_runs AS e \
+                 WHERE e.workflow_id = r.workflow_id AND e.id < r.id AND e.state IN ('queued', 'running', 'stopping'))"
+            )
+        };
+    }
+    const NEXT: Either =
+        Either { sqlite: next!("IN (SELECT value FROM json_each($1))"), postgres: next!("= ANY($1)") };
+    db.read(db.words(NEXT), &[workflow_ids.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
 /// Pauses a run, or lets it go on; false: it is so already, or cannot be.
 pub async fn set_paused(tx: &mut Tx, id: i64, is_paused: bool, now_ms: i64) -> Result<bool, Error> {
     const SET: &str = "UPDATE runner_runs SET is_paused = $2, updated_at = $3 \
@@ -414,11 +431,13 @@ pub async fn set_paused(tx: &mut Tx, id: i64, is_paused: bool, now_ms: i64) -> R
     tx.execute(SET, &[id.into(), i64::from(is_paused).into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 
-/// Notes tasks that the run does not run.
+/// Notes tasks that the run does not run, unless it need not run them anyway.
 pub async fn leave_out(tx: &mut Tx, run_id: i64, task_ids: &[i64]) -> Result<(), Error> {
     const LEAVE: Either = Either {
-        sqlite: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, value, 1 FROM json_each($2)",
-        postgres: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, unnest($2::bigint[]), 1",
+        sqlite: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, value, 1 FROM json_each($2) \
+                 WHERE TRUE ON CONFLICT DO NOTHING",
+        postgres: "INSERT INTO runner_taken_over (run_id, task_id, is_left_out) SELECT $1, unnest($2::bigint[]), 1 \
+                   ON CONFLICT DO NOTHING",
     };
     if task_ids.is_empty() {
         return Ok(());

@@ -172,7 +172,7 @@ async fn a_lost_try_is_no_failure() {
         let lease = lease(&db).await;
         let mut tx = db.begin().await.unwrap();
         tx.guard(&lease).await.unwrap();
-        attempts::store::lose(&mut tx, lost, "gone", NOW_MS).await.unwrap();
+        attempts::store::lose(&mut tx, lost, "gone", false, NOW_MS).await.unwrap();
         tx.commit().await.unwrap();
         let now = standing(&db, run.id).await;
         assert_eq!((now.is_running, now.failures, now.losses, now.failed_at_ms), (false, 0, 1, None));
@@ -184,6 +184,62 @@ async fn a_lost_try_is_no_failure() {
         assert!(before.is_lost);
         let failure = attempts::store::failure(&mut tx, run.id).await.unwrap();
         assert_eq!(failure, Some(("a".to_owned(), "why".to_owned())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_try_whose_outcome_is_not_known_is_no_loss() {
+    on_each_store(async |db| {
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "k")).await.unwrap();
+        let run = run_of(&db, "k").await;
+        let id = tried(&db, &run, State::Running).await;
+        let mut tx = db.begin().await.unwrap();
+        attempts::store::lose(&mut tx, id, "who knows", true, NOW_MS).await.unwrap();
+        let failure = attempts::store::failure(&mut tx, run.id).await.unwrap();
+        assert_eq!(failure, Some(("a".to_owned(), "who knows".to_owned())));
+        tx.commit().await.unwrap();
+        let now = standing(&db, run.id).await;
+        assert_eq!((now.is_unknown, now.losses, now.is_running), (true, 0, false));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_is_left_out_once() {
+    on_each_store(async |db| {
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "k")).await.unwrap();
+        let run = run_of(&db, "k").await;
+        let mut tx = db.begin().await.unwrap();
+        leave_out(&mut tx, run.id, &[1, 2]).await.unwrap();
+        leave_out(&mut tx, run.id, &[2, 3]).await.unwrap();
+        tx.commit().await.unwrap();
+        let left = db.read("SELECT task_id FROM runner_taken_over ORDER BY 1", &[]).await.unwrap();
+        assert_eq!(left.len(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_waits_for_earlier_ones_also_if_those_would_not_wait() {
+    on_each_store(async |db| {
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "parallel")).await.unwrap();
+        let waits = lakeport_bindings::engine::model::Workflow {
+            concurrency: "wait".to_owned(),
+            ..workflow(7, vec![task(1, "a", "SELECT 1")], &[])
+        };
+        scheduler.put(waits).await.unwrap();
+        let keys = ["second", "third"];
+        for key in keys {
+            scheduler.start(start(7, key)).await.unwrap();
+        }
+        assert_eq!(next_of(&db, &[7, 8]).await.unwrap(), [0; 0]);
+        let first = run_of(&db, "parallel").await;
+        assert!(end(&db, first.id, State::Success).await);
+        assert_eq!(next_of(&db, &[7, 8]).await.unwrap(), [run_of(&db, keys[0]).await.id]);
     })
     .await;
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
-use lakeport_physical::TaskOutcome;
 use lakeport_store::jobs::{Jobs, Work};
 use lakeport_store::{Event, Held};
 use tokio::task::JoinError;
@@ -20,8 +19,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::store::{Before, Begun};
-use super::attempts::{self, Ledger, Log, Mark, Stops, Try};
+use super::attempts::{self, Ledger, Log, Stops, Try};
 use super::definition::{Definition, Priority, Strategy};
+use super::lost::{self, ASKED_AT_ONCE, Answer, Fate, Losses};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
 use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{self, Run, State};
@@ -41,6 +41,8 @@ const RUNS_AT_ONCE: usize = 1_000;
 const DEFINITIONS_KEPT: usize = 100;
 const COMMITTED: &str = "the server ended after the commit, which the data source confirms";
 const LOST: &str = "the server ended while it ran";
+const UNKNOWN: &str = "its outcome in the data source is not known: the server ended while it ran, and the data source does not \
+    say whether it has committed";
 
 /// Tasks side by side on one data source; a server's database has 16 sessions for all purposes.
 const TASKS_PER_DATASOURCE: usize = 8;
@@ -68,13 +70,27 @@ struct Shift {
     is_full: bool,
     /// There may be attempts without a worker.
     is_unsure: bool,
+    lost: Losses,
     /// A paused run may have nothing left to do.
     knows_paused: bool,
-    /// By attempt.
-    jobs: Jobs<i64, Working, Option<State>>,
-    /// Cancelled when the last job has ended.
+    jobs: Jobs<Job, Option<Working>, Done>,
+    /// Cancelled when no look follows, and as soon as the lease is lost, also while a look waits for the store.
     halted: CancellationToken,
     next_poll: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Job {
+    /// An attempt.
+    Try(i64),
+    /// A data source is asked about lost ones.
+    Ask(i64),
+}
+
+enum Done {
+    /// What was recorded.
+    Tried(Option<State>),
+    Asked(Vec<Answer>),
 }
 
 /// A definition, with what is derived from it once.
@@ -190,7 +206,8 @@ impl Lane {
 impl Shift {
     fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Shift {
         Shift {
-            jobs: Jobs::new(state.config.runner_tasks_at_once),
+            jobs: Jobs::new(state.config.runner_tasks_at_once + ASKED_AT_ONCE),
+            halted: held.lost().child_token(),
             ledger: Arc::new(Ledger::new(Arc::clone(&state), Arc::clone(&held))),
             state,
             held,
@@ -200,20 +217,19 @@ impl Shift {
             is_all_stale: true,
             is_full: false,
             is_unsure: true,
+            lost: Losses::default(),
             knows_paused: false,
-            halted: CancellationToken::new(),
             next_poll: Instant::now() + POLL,
         }
     }
 }
 
 impl Work for Shift {
-    type Key = i64;
-    type Job = Working;
-    /// What was recorded.
-    type Outcome = Option<State>;
+    type Key = Job;
+    type Job = Option<Working>;
+    type Outcome = Done;
 
-    fn jobs(&mut self) -> &mut Jobs<i64, Working, Option<State>> {
+    fn jobs(&mut self) -> &mut Jobs<Job, Option<Working>, Done> {
         &mut self.jobs
     }
 
@@ -223,17 +239,15 @@ impl Work for Shift {
             self.next_poll = Instant::now() + POLL;
             (self.is_all_stale, self.is_unsure) = (true, true);
         }
-        if self.is_unsure {
-            self.find_lost().await?;
-            self.is_unsure = false;
-        }
         if !self.knows_paused {
             self.stale.extend(store::paused_runs(&self.state.db).await?);
             self.knows_paused = true;
         }
         let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
         let next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
+        self.find_lost().await?;
         self.read().await?;
+        self.end_lost().await?;
         self.plan();
         self.settle().await?;
         self.begin().await?;
@@ -259,21 +273,22 @@ impl Work for Shift {
         }
     }
 
-    fn done(&mut self, id: i64, working: Working, outcome: Result<Option<State>, JoinError>) {
-        let run_id = working.run_id;
-        match outcome {
-            Ok(Some(state)) => match self.runs.get_mut(&run_id) {
-                Some(active) if !active.unsure.contains(&id) => {
-                    active.ended(working.task_id, state, self.state.clock.now_ms());
+    fn done(&mut self, job: Job, working: Option<Working>, outcome: Result<Done, JoinError>) {
+        match (job, outcome) {
+            (Job::Try(id), outcome) => {
+                let Some(working) = working else { return };
+                let outcome = outcome.map(|done| match done {
+                    Done::Tried(state) => state,
+                    Done::Asked(_) => None,
+                });
+                self.tried(id, &working, outcome);
+            }
+            (Job::Ask(source), Ok(Done::Asked(answers))) => self.lost.answered(source, answers),
+            (Job::Ask(source), outcome) => {
+                if let Err(error) = outcome {
+                    tracing::error!(source, "asking a data source ended without an answer: {error}");
                 }
-                _ => self.forget(run_id),
-            },
-            Ok(None) => self.forget(run_id),
-            // An uncaught panic: the next look finds it as an attempt without a worker.
-            Err(error) => {
-                tracing::error!("a task ended without an outcome: {error}");
-                (self.is_all_stale, self.is_unsure) = (true, true);
-                self.forget(run_id);
+                self.lost.answered(source, Vec::new());
             }
         }
     }
@@ -290,47 +305,93 @@ impl Shift {
         self.stale.insert(run_id);
     }
 
-    /// Ends running attempts without a job here, since their server ended. Their tasks start again.
-    async fn find_lost(&mut self) -> Result<(), Error> {
-        let running = attempts::store::running(&self.state.db).await?;
-        let lost: Vec<_> = running.into_iter().filter(|one| !self.jobs.contains(&one.id)).collect();
-        if lost.is_empty() {
-            return Ok(());
-        }
-        let mut ended = Vec::with_capacity(lost.len());
-        for one in lost {
-            let mark = one.mark.as_deref().and_then(Mark::read);
-            let outcome = match &mark {
-                Some(mark) => mark.outcome(&self.state).await,
-                None => Some(TaskOutcome::Forgotten),
-            };
-            match outcome {
-                Some(TaskOutcome::Committed) => ended.push((one, mark)),
-                Some(TaskOutcome::RolledBack | TaskOutcome::Forgotten) => ended.push((one, None)),
-                // The next poll asks again.
-                Some(TaskOutcome::InProgress) | None => {}
+    fn tried(&mut self, id: i64, working: &Working, outcome: Result<Option<State>, JoinError>) {
+        let run_id = working.run_id;
+        match outcome {
+            Ok(Some(state)) => match self.runs.get_mut(&run_id) {
+                Some(active) if !active.unsure.contains(&id) => {
+                    active.ended(working.task_id, state, self.state.clock.now_ms());
+                }
+                _ => self.forget(run_id),
+            },
+            // Its outcome may be open: its data source is to be asked.
+            Ok(None) => {
+                self.is_unsure = true;
+                self.forget(run_id);
             }
+            // An uncaught panic: the next look finds it as an attempt without a worker.
+            Err(error) => {
+                tracing::error!("a task ended without an outcome: {error}");
+                (self.is_all_stale, self.is_unsure) = (true, true);
+                self.forget(run_id);
+            }
+        }
+    }
+
+    /// The attempts that are worked on.
+    fn working(&self) -> impl Iterator<Item = (i64, &Working)> {
+        self.jobs.iter().filter_map(|(job, working)| match job {
+            Job::Try(id) => Some((*id, working.as_ref()?)),
+            Job::Ask(_) => None,
+        })
+    }
+
+    /// Finds running attempts without a job here, whose server ended, and asks their data sources about them.
+    async fn find_lost(&mut self) -> Result<(), Error> {
+        if self.is_unsure {
+            let mut running = attempts::store::running(&self.state.db).await?;
+            running.retain(|one| !self.jobs.contains(&Job::Try(one.id)));
+            self.lost.found(running);
+            self.is_unsure = false;
+        }
+        let asked = self.jobs.iter().filter(|(job, _)| matches!(job, Job::Ask(_))).count();
+        let is_being_asked = |source| self.jobs.contains(&Job::Ask(source));
+        for (source, questions) in self.lost.questions(is_being_asked, ASKED_AT_ONCE - asked) {
+            let asking = lost::ask(Arc::clone(&self.state), questions, self.halted.clone());
+            self.jobs.spawn(Job::Ask(source), None, async { Done::Asked(asking.await) });
+        }
+        Ok(())
+    }
+
+    /// Records what became of attempts without a worker. Those that have changed nothing are begun again.
+    async fn end_lost(&mut self) -> Result<(), Error> {
+        let must_stop =
+            |run_id| self.runs.get(&run_id).is_some_and(|active| active.run.state == State::Stopping);
+        let settled = self.lost.settled(must_stop);
+        if settled.is_empty() {
+            return Ok(());
         }
         let now_ms = self.state.clock.now_ms();
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        for (one, committed) in &ended {
-            let why = if committed.is_some() { COMMITTED } else { LOST };
-            tracing::warn!(run = one.run_id, task_run = one.id, "a task without a worker: {why}");
-            let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
+        for one in &settled {
+            let (run, task_run) = (one.orphan.run_id, one.orphan.id);
+            let why = match one.fate {
+                Fate::Done => COMMITTED,
+                Fate::Lost => LOST,
+                Fate::Unknown => UNKNOWN,
+            };
+            tracing::warn!(run, task_run, "a task without a worker: {why}");
+            let at_byte = attempts::store::log_length(&mut tx, task_run).await?;
             let line = attempts::line(now_ms, self.state.config.time_zone, why);
-            attempts::store::append(&mut tx, one.id, at_byte, &line).await?;
-            match committed {
-                Some(mark) => _ = attempts::store::end(&mut tx, one.id, &mark.ended(), now_ms).await?,
-                None => attempts::store::lose(&mut tx, one.id, LOST, now_ms).await?,
+            attempts::store::append(&mut tx, task_run, at_byte, &line).await?;
+            match &one.mark {
+                Some(mark) if one.fate == Fate::Done => {
+                    attempts::store::end(&mut tx, task_run, &mark.ended(), now_ms).await?;
+                }
+                _ => {
+                    let is_unknown = one.fate == Fate::Unknown;
+                    attempts::store::lose(&mut tx, task_run, why, is_unknown, now_ms).await?;
+                }
             }
-            tx.changed(TOPIC, one.run_id.to_string());
+            tx.changed(TOPIC, run.to_string());
         }
         tx.commit().await?;
-        for (one, _) in ended {
-            self.forget(one.run_id);
+        for one in settled {
+            self.lost.forget(one.orphan.id);
+            self.forget(one.orphan.run_id);
         }
-        Ok(())
+        self.read().await
     }
 
     /// Reads the stale runs again.
@@ -372,8 +433,8 @@ impl Shift {
         let mut active = match self.runs.remove(&id) {
             Some(active) => Active { run, ..active },
             None => {
-                let working = self.jobs.iter().filter(|(_, working)| working.run_id == id);
-                let unsure = working.map(|(id, _)| *id).collect();
+                let working = self.working().filter(|(_, working)| working.run_id == id);
+                let unsure = working.map(|(id, _)| id).collect();
                 let standings = attempts::store::standings(&self.state.db, &[id]).await?.remove(&id);
                 let standings = standings.unwrap_or_default();
                 let (next, lanes) = (Next::default(), Vec::new());
@@ -435,7 +496,7 @@ impl Shift {
         let mut ended = Vec::new();
         for (id, active) in &self.runs {
             if active.run.state == State::Stopping {
-                let tries = self.jobs.iter().filter(|(_, working)| working.run_id == *id);
+                let tries = self.working().filter(|(_, working)| working.run_id == *id);
                 tries.for_each(|(_, working)| working.cancelled.cancel());
                 if !active.is_running() {
                     ended.push((Arc::clone(&active.run), State::Stopped));
@@ -469,16 +530,18 @@ impl Shift {
         }
         tx.commit().await?;
         failpoints::reach("runner.run_ended");
+        let mut ended = HashSet::new();
         for (run, _) in runs {
             if others.contains(&run.id) {
                 self.read_run(run.id).await?;
                 continue;
             }
             self.runs.remove(&run.id);
-            if run.waits {
-                self.stale.extend(store::first_of(&self.state.db, run.workflow_id).await?);
-            }
+            ended.insert(run.workflow_id);
         }
+        // The run that has ended need not wait itself: its workflow may have been another one when it began.
+        let ended: Vec<i64> = ended.into_iter().collect();
+        self.stale.extend(store::next_of(&self.state.db, &ended).await?);
         Ok(())
     }
 
@@ -491,9 +554,11 @@ impl Shift {
     /// The runs and tasks to be begun: by priority, then of older runs first.
     fn chosen(&self) -> Vec<(i64, usize)> {
         let mut busy: HashMap<i64, Busy> = HashMap::new();
-        let working = self.jobs.iter().filter_map(|(_, one)| Some((one.datasource_id?, one.is_alone)));
-        for (datasource_id, is_alone) in working {
-            busy.entry(datasource_id).or_default().add(is_alone);
+        let mut free = self.state.config.runner_tasks_at_once;
+        for (_, working) in self.working() {
+            free = free.saturating_sub(1);
+            let Some(datasource_id) = working.datasource_id else { continue };
+            busy.entry(datasource_id).or_default().add(working.is_alone);
         }
         let lanes = self.runs.values().flat_map(|active| active.lanes.iter().map(move |lane| (active, lane)));
         let lanes: Vec<(&Active, &Lane)> = lanes.collect();
@@ -503,7 +568,7 @@ impl Shift {
         };
         let mut heads: BinaryHeap<_> = (0..lanes.len()).filter_map(|number| head(number, 0)).collect();
         let mut chosen = Vec::new();
-        while chosen.len() < self.jobs.free()
+        while chosen.len() < free
             && let Some(Reverse(((_, run_id, place), number, at))) = heads.pop()
         {
             let (_, lane) = lanes[number];
@@ -599,7 +664,7 @@ impl Shift {
             log,
             stops: Stops { cancelled, halted: self.halted.clone() },
         };
-        self.jobs.spawn(begun.id, working, work.run());
+        self.jobs.spawn(Job::Try(begun.id), Some(working), async { Done::Tried(work.run().await) });
     }
 }
 

@@ -58,11 +58,6 @@ impl<K: Eq + Hash + Clone, J, O: Send + 'static> Jobs<K, J, O> {
         self.working.len() >= self.at_most
     }
 
-    /// How many more there can be.
-    pub fn free(&self) -> usize {
-        self.at_most.saturating_sub(self.working.len())
-    }
-
     pub fn contains(&self, key: &K) -> bool {
         self.working.contains_key(key)
     }

@@ -242,6 +242,12 @@ pub async fn end_run(tx: &mut Tx, key: &str, state: &str, message: Option<&str>)
     tx.execute(END, &[key.into(), state.into(), message.into()]).await.map(drop)
 }
 
+/// It was not begun.
+pub async fn forget_run(tx: &mut Tx, key: &str) -> Result<(), Error> {
+    const FORGET: &str = "DELETE FROM backfill_runs WHERE key = $1";
+    tx.execute(FORGET, &[key.into()]).await.map(drop)
+}
+
 /// False if it has ended.
 pub async fn ask_stop(tx: &mut Tx, id: i64) -> Result<bool, Error> {
     const STOP: &str = "UPDATE backfills SET state = 'stopping' WHERE id = $1 AND ended_at IS NULL";

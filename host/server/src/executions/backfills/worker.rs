@@ -46,6 +46,8 @@ const CALLS_AT_ONCE: usize = 64;
 /// The pause before a start is tried again while the engine is away: the first one, and the longest.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The pause before a run is begun that waits for its turn. It waits as long as it takes.
+const TURN_INTERVAL: Duration = Duration::from_secs(2);
 /// How long one start is tried.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
@@ -64,7 +66,7 @@ struct Shift {
     held: Arc<Held>,
     active: BTreeMap<i64, Active>,
     jobs: Jobs<(RunPlace, Kind), (), Said>,
-    /// Cancelled when no look follows.
+    /// Cancelled when no look follows, and as soon as the lease is lost.
     halted: CancellationToken,
 }
 
@@ -85,6 +87,8 @@ enum Said {
     Asked(String),
     /// It will not run, for this reason.
     Refused(Failure),
+    /// Another run of its workflow, which allows one at a time, is active.
+    NotYet,
     /// The engine was asked to stop it.
     Stopping,
     /// Nothing is known; look again.
@@ -118,6 +122,8 @@ struct Active {
     unnamed: HashSet<String>,
     /// How often runs were begun that the engine did not take on, by date and workflow.
     untaken: HashMap<(usize, usize), u32>,
+    /// When runs that wait for their turn are begun, by date and workflow.
+    later: HashMap<(usize, usize), Instant>,
 }
 
 impl Active {
@@ -133,6 +139,7 @@ impl Active {
             resumed: Vec::new(),
             unnamed: HashSet::new(),
             untaken: HashMap::new(),
+            later: HashMap::new(),
             backfill: Arc::new(backfill),
         };
         let workflows = active.backfill.steps.len();
@@ -255,7 +262,8 @@ impl Active {
 impl Shift {
     fn new(state: Arc<Executions>, held: Arc<Held>) -> Shift {
         let (active, jobs) = (BTreeMap::new(), Jobs::new(CALLS_AT_ONCE));
-        Shift { state, held, active, jobs, halted: CancellationToken::new() }
+        let halted = held.lost().child_token();
+        Shift { state, held, active, jobs, halted }
     }
 }
 
@@ -300,6 +308,10 @@ impl Work for Shift {
                 active.failure = Some(failure);
                 active.has_failed = true;
                 active.row(position, place).into_iter().for_each(|row| *row = Row::Failed);
+            }
+            Ok(Said::NotYet) => {
+                active.row(position, place).into_iter().for_each(|row| *row = Row::Waiting);
+                active.later.insert((position, place), Instant::now() + TURN_INTERVAL);
             }
             Ok(Said::Stopping) => {}
             // What is stored counts; it is read once its other calls have ended.
@@ -409,6 +421,7 @@ impl Shift {
                 backfill: Arc::clone(&active.backfill),
                 position,
                 place,
+                has_waited: false,
             };
             while !self.jobs.is_full()
                 && let Some((position, place, key)) = active.resumed.pop()
@@ -421,9 +434,14 @@ impl Shift {
                     if self.jobs.is_full() {
                         return;
                     }
+                    let later = active.later.get(&(position, place));
+                    if later.is_some_and(|at| Instant::now() < *at) {
+                        continue;
+                    }
+                    let call = Call { has_waited: later.is_some(), ..call(position, place) };
                     rows[place] = Row::Starting;
                     let run = ((id, position, place), Kind::Start);
-                    self.jobs.spawn(run, (), call(position, place).start(None));
+                    self.jobs.spawn(run, (), call.start(None));
                 }
                 let running = rows.iter().enumerate().filter(|_| active.is_stopping);
                 for (place, key) in running.filter_map(|(place, row)| Some((place, row.key()?))) {
@@ -459,6 +477,8 @@ struct Call {
     backfill: Arc<Backfill>,
     position: usize,
     place: usize,
+    /// It was not its turn before.
+    has_waited: bool,
 }
 
 impl Call {
@@ -487,6 +507,10 @@ impl Call {
                 Asked::Not => {}
             }
         }
+        // Asking the engine would be refused again.
+        if self.has_waited && runs::store::has_open(&self.state.db, self.workflow_id()).await? {
+            return Ok(Said::NotYet);
+        }
         let give_up = Instant::now() + PATIENCE;
         let mut wait = RETRY_WAIT;
         loop {
@@ -505,6 +529,14 @@ impl Call {
             match self.state_of(&key).await? {
                 Asked::Has(_) | Asked::Unknown => return Ok(Said::Asked(key)),
                 Asked::Not => {}
+            }
+            if engines::has_no_turn(&error) {
+                self.write(async |tx| {
+                    store::forget_run(tx, &key).await?;
+                    runs::store::forget_unstarted(tx, &key).await
+                })
+                .await?;
+                return Ok(Said::NotYet);
             }
             if !engines::is_momentary(&error) || Instant::now() + wait > give_up {
                 let failure = Failure { code: error.code(), message: kept_message(error.message()) };
@@ -541,7 +573,7 @@ impl Call {
     }
 
     async fn started(&self, key: &str) -> Result<String, Error> {
-        let workflow_id = self.backfill.steps[self.place].workflow_id;
+        let workflow_id = self.workflow_id();
         let deployed = workflows::find_deployed(&self.state.db, workflow_id).await?;
         let not_there = || {
             let message = format!("the workflow {workflow_id} is not deployed any more");
@@ -556,6 +588,10 @@ impl Call {
             guard: Some(&self.held),
         };
         runs::start_run(&self.state, &deployed, &start, Some(key.to_owned()), &self.id()).await
+    }
+
+    fn workflow_id(&self) -> i64 {
+        self.backfill.steps[self.place].workflow_id
     }
 
     /// Of its calls, in logs.

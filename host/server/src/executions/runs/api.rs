@@ -50,7 +50,7 @@ pub async fn get(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
 
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/cancel`
 pub async fn cancel(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
-    let wanted = Wanted { what: "can be stopped", is_it: |run| run.ended_at_ms.is_some() };
+    let wanted = Wanted { what: "stopped", is_it: |run| run.ended_at_ms.is_some() };
     change(&call, wanted, async |client, this| {
         client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await
     })
@@ -60,19 +60,19 @@ pub async fn cancel(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/pause`
 pub async fn pause(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
     let is_paused = |run: &Run| run.state == PAUSED || run.ended_at_ms.is_some();
-    let wanted = Wanted { what: "can be paused", is_it: is_paused };
+    let wanted = Wanted { what: "paused", is_it: is_paused };
     change(&call, wanted, async |client, this| client.set_paused(this, true).await).await
 }
 
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/resume`
 pub async fn resume(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
-    let wanted = Wanted { what: "can go on", is_it: |run| run.state != PAUSED };
+    let wanted = Wanted { what: "resumed", is_it: |run| run.state != PAUSED };
     change(&call, wanted, async |client, this| client.set_paused(this, false).await).await
 }
 
 /// What a request wants of a run.
 struct Wanted {
-    /// Only what goes on ….
+    /// Only a running run can be ….
     what: &'static str,
     /// Whether the run is so.
     is_it: fn(&Run) -> bool,
@@ -96,7 +96,7 @@ async fn change(
     let run = found(call).await?;
     rights::check_ever(&state.db, &call.caller, run.workflow_id).await?;
     if run.ended_at_ms.is_some() {
-        let message = format!("the run has ended already ({}); only what goes on {}", run.state, wanted.what);
+        let message = format!("the run has ended ({}); only a running run can be {}", run.state, wanted.what);
         return Err(Error::conflict("not_running", message));
     }
     let (client, this) = at_engine(state, &run, call_id).await?;
@@ -114,7 +114,7 @@ async fn change(
 fn ended_meanwhile(error: Error, what: &str) -> Error {
     match error {
         Error::Refused(refusal) if refusal.code == "engine_conflict" => {
-            Error::conflict("not_running", format!("{}; only what goes on {what}", refusal.message))
+            Error::conflict("not_running", format!("{}; only a running run can be {what}", refusal.message))
         }
         other => other,
     }

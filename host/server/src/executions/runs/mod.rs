@@ -14,12 +14,10 @@ use lakeport_base::failpoints;
 use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
 use lakeport_store::Held;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::engines::{self, EngineClient, EngineRecord, Failure};
-pub use crate::execution_records::Run;
+pub use crate::execution_records::{Part, Reach, Run};
 use crate::executions::Executions;
 use crate::executions::backfills;
 use crate::executions::watch::{self, kept_message};
@@ -99,32 +97,6 @@ pub struct Start<'s> {
     pub part: Option<Part>,
     /// The lease under which it is asked for.
     pub guard: Option<&'s Held>,
-}
-
-/// A part of a workflow.
-#[derive(Debug, Clone, Copy)]
-pub struct Part {
-    pub task_id: i64,
-    pub reach: Reach,
-}
-
-/// How far a run of a part goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Reach {
-    /// The task and all that come after it.
-    From,
-    /// The task alone.
-    Only,
-}
-
-impl Reach {
-    fn as_str(self) -> &'static str {
-        match self {
-            Reach::From => "from",
-            Reach::Only => "only",
-        }
-    }
 }
 
 /// Starts a run and returns the engine's id for it, after 20 s at most; 504 `engine_timeout` has the key by
@@ -219,6 +191,8 @@ async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: S
         ended_at_ms: None,
         message: None,
         workflow_version: None,
+        part: wanted.part,
+        failure_strategy: Some(wanted.failure_strategy.to_owned()),
         version: 0,
     };
     let mut tx = state.db.begin().await?;

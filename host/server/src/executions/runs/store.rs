@@ -5,13 +5,13 @@ use lakeport_http::Paging;
 use lakeport_store::Retained;
 use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
-use crate::execution_records::Run;
+use crate::execution_records::{Part, Reach, Run};
 
 /// Columns of a run, in the order of [`run`].
 macro_rules! columns {
     () => {
         "id, engine, workflow_id, workflow_name, key, trigger_code, instance_id, state, cause, business_time, \
-         asked_at, started_at, ended_at, message, workflow_version, version"
+         asked_at, started_at, ended_at, message, workflow_version, start_task_id, reach, failure_strategy, version"
     };
 }
 
@@ -40,8 +40,14 @@ fn run(row: &Row) -> Result<Run, Error> {
         ended_at_ms: row.get("ended_at")?,
         message: row.get("message")?,
         workflow_version: row.get("workflow_version")?,
+        part: part(row.get("start_task_id")?, row.get("reach")?),
+        failure_strategy: row.get("failure_strategy")?,
         version: row.get("version")?,
     })
+}
+
+fn part(task_id: Option<i64>, reach: Option<String>) -> Option<Part> {
+    Some(Part { task_id: task_id?, reach: Reach::parse(&reach?)? })
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
@@ -150,10 +156,12 @@ pub async fn has_unanswered(db: &Db, engine: &str) -> Result<bool, Error> {
 /// Inserts one; `None` if it exists already.
 pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runs (engine, workflow_id, workflow_name, key, trigger_code, instance_id, \
-        state, cause, business_time, asked_at, started_at, ended_at, message, workflow_version) \
+        state, cause, business_time, asked_at, started_at, ended_at, message, start_task_id, reach, failure_strategy, \
+        workflow_version) \
         SELECT $1, $2, $3, $4, $5, $6, $7, $8, CAST($9 AS BIGINT), $10, CAST($11 AS BIGINT), CAST($12 AS BIGINT), $13, \
+        CAST($14 AS BIGINT), $15, $16, \
         (SELECT published_version FROM workflows WHERE id = $2) WHERE TRUE ON CONFLICT DO NOTHING RETURNING id";
-    let values: [Value; 13] = [
+    let values: [Value; 16] = [
         new.engine.as_str().into(),
         new.workflow_id.into(),
         new.workflow_name.as_str().into(),
@@ -167,6 +175,9 @@ pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
         new.started_at_ms.into(),
         new.ended_at_ms.into(),
         new.message.as_deref().into(),
+        new.part.map(|part| part.task_id).into(),
+        new.part.map(|part| part.reach.as_str()).into(),
+        new.failure_strategy.as_deref().into(),
     ];
     tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
 }
@@ -199,8 +210,8 @@ pub async fn answered(
 ) -> Result<(), Error> {
     const SEEN: &str = "SELECT id FROM runs WHERE engine = $1 AND instance_id = $2 AND id <> $3";
     const FORGET: &str = "DELETE FROM runs WHERE id = $1";
-    const JOIN: &str = "UPDATE runs SET key = $2, trigger_code = $3, cause = $4, asked_at = $5, \
-        version = version + 1 WHERE id = $1";
+    const JOIN: &str = "UPDATE runs SET key = $2, trigger_code = $3, cause = $4, asked_at = $5, start_task_id = $6, \
+        reach = $7, failure_strategy = $8, version = version + 1 WHERE id = $1";
     const ANSWERED: &str = "UPDATE runs SET instance_id = coalesce(instance_id, $2), trigger_code = $3, \
         state = CASE WHEN state = 'asked' AND $4 = 1 THEN 'queued' ELSE state END, version = version + 1 \
         WHERE id = $1";
@@ -210,9 +221,16 @@ pub async fn answered(
             tx.query(SEEN, &[asked.engine.as_str().into(), instance_id.into(), asked.id.into()]).await?;
         if let Some(row) = seen.first() {
             tx.execute(FORGET, &[asked.id.into()]).await?;
-            let cause = asked.cause.as_str().into();
-            let values =
-                [row.get::<i64>(0)?.into(), key.into(), trigger.into(), cause, asked.asked_at_ms.into()];
+            let values = [
+                row.get::<i64>(0)?.into(),
+                key.into(),
+                trigger.into(),
+                asked.cause.as_str().into(),
+                asked.asked_at_ms.into(),
+                asked.part.map(|part| part.task_id).into(),
+                asked.part.map(|part| part.reach.as_str()).into(),
+                asked.failure_strategy.as_deref().into(),
+            ];
             return tx.execute(JOIN, &values).await.map(drop);
         }
     }
@@ -226,6 +244,18 @@ pub async fn end_unstarted(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> 
     const END: &str = "UPDATE runs SET state = 'failed', message = $2, ended_at = $3, version = version + 1 \
         WHERE id = $1 AND instance_id IS NULL AND ended_at IS NULL";
     Ok(tx.execute(END, &[id.into(), message.into(), now_ms.into()]).await? > 0)
+}
+
+/// Removes one that the engine did not accept, and that is to be asked for again.
+pub async fn forget_unstarted(tx: &mut Tx, key: &str) -> Result<(), Error> {
+    const FORGET: &str = "DELETE FROM runs WHERE key = $1 AND instance_id IS NULL AND ended_at IS NOT NULL";
+    tx.execute(FORGET, &[key.into()]).await.map(drop)
+}
+
+/// Whether a run of the workflow has not ended.
+pub async fn has_open(db: &Db, workflow_id: i64) -> Result<bool, Error> {
+    const HAS: &str = "SELECT 1 FROM runs WHERE workflow_id = $1 AND ended_at IS NULL LIMIT 1";
+    Ok(!db.read(HAS, &[workflow_id.into()]).await?.is_empty())
 }
 
 /// The watch cursor of a bucket of an engine's workflows.

@@ -19,6 +19,8 @@ fn run(state: &str) -> Run {
         ended_at_ms,
         message: None,
         workflow_version: None,
+        part: None,
+        failure_strategy: None,
         version: 0,
     }
 }

@@ -272,6 +272,7 @@ impl Watch<'_> {
         if let Some(held) = self.held {
             tx.guard(held).await?;
         }
+        let mut warnings = Vec::new();
         for change in changes {
             let run = match change.seen.before {
                 None => match runs::store::insert(&mut tx, &change.seen.after).await? {
@@ -287,7 +288,7 @@ impl Watch<'_> {
                 change.seen.before.as_ref().is_none_or(|before| before.ended_at_ms.is_none());
             if run.ended_at_ms.is_some() && has_just_ended {
                 backfills::announce_end(&mut tx, &run);
-                alerts::note_end(&self.state.core, &mut tx, &run).await?;
+                warnings.extend(alerts::note_end(&self.state.core, &mut tx, &run).await?);
             }
             for record in &change.put {
                 let id = store::put(&mut tx, &run, record, now_ms).await?;
@@ -299,6 +300,7 @@ impl Watch<'_> {
             }
         }
         tx.commit().await?;
+        warnings.into_iter().for_each(alerts::Warning::log);
         Ok(Written::All)
     }
 }

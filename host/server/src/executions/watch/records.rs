@@ -67,6 +67,8 @@ pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64)
         ended_at_ms: None,
         message: None,
         workflow_version: None,
+        part: None,
+        failure_strategy: None,
         version: 0,
     };
     run_with(&run, instance, now_ms)

@@ -48,7 +48,8 @@ impl Ledger {
         &self.held
     }
 
-    /// Writes it; false: the attempt has ended before. To be awaited to the end: others may rely on it.
+    /// Writes it; false: the attempt has ended before. To be awaited to the end, for others may rely on it, unless all
+    /// attempts stop.
     pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
         let (answer, mut answered) = oneshot::channel();
         self.waiting.lock().push(Entry { task_run_id, note, answer });

@@ -1,11 +1,9 @@
-//! What a data source will call the transaction of an attempt. It is noted before the commit; so after a kill, or where the
-//! answer of the commit was lost, the data source itself says whether the attempt has succeeded.
+//! What a data source knows of an attempt: the name of its session, noted before its first statement, and the number or name
+//! of its transaction, noted before its commit. So after a kill, or where the answer of the commit was lost, the session is
+//! ended, and the data source itself says whether the attempt has succeeded.
 
-use std::time::Duration;
-
-use lakeport_physical::{TaskMark, TaskOutcome};
+use lakeport_physical::{TaskMark, TaskOutcome, task_outcome};
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
 use super::sql::database;
 use super::store::Ended;
@@ -13,13 +11,13 @@ use crate::datasources;
 use crate::scheduler::Scheduler;
 use crate::scheduler::store::State;
 
-/// How long the data source is waited for.
-const ASK_MAX: Duration = Duration::from_secs(5);
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub datasource_id: i64,
-    pub transaction: TaskMark,
+    /// `None`: its sessions have no names, and end with the server.
+    pub session: Option<String>,
+    /// `None`: it had not come to its commit, or nothing tells of it.
+    pub transaction: Option<TaskMark>,
     /// The rows that the attempt changed.
     pub rows: i64,
 }
@@ -39,8 +37,12 @@ impl Mark {
         serde_json::from_str(text).ok()
     }
 
-    /// What became of the transaction; `None`: the data source does not say so now.
+    /// Ends the attempt's session, and tells what became of its transaction; `None`: the data source does not say so now.
+    /// Takes as long as the data source: seconds where it cannot be reached, minutes where it ends a large transaction.
     pub async fn outcome(&self, state: &Scheduler) -> Option<TaskOutcome> {
+        if self.session.is_none() && self.transaction.is_none() {
+            return Some(TaskOutcome::Forgotten);
+        }
         let source = match datasources::find(&state.db, self.datasource_id).await {
             Ok(Some(source)) => source,
             Ok(None) => return Some(TaskOutcome::Forgotten),
@@ -51,15 +53,14 @@ impl Mark {
         };
         let asked = async {
             let database = database(state, &source, 0).await?;
-            self.transaction.outcome(&database).await.map_err(|error| error.message)
+            let outcome = task_outcome(&database, self.session.as_deref(), self.transaction.as_ref());
+            outcome.await.map_err(|error| error.message)
         };
-        match timeout(ASK_MAX, asked).await {
-            Ok(Ok(outcome)) => Some(outcome),
-            Ok(Err(why)) => {
+        asked
+            .await
+            .inspect_err(|why| {
                 tracing::warn!(datasource = source.name, "the outcome of a task is not known yet: {why}");
-                None
-            }
-            Err(_) => None,
-        }
+            })
+            .ok()
     }
 }

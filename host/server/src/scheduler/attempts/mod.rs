@@ -54,7 +54,7 @@ pub struct Try {
 pub struct Stops {
     /// Its run must stop: that is recorded.
     pub cancelled: CancellationToken,
-    /// This worker stops: nothing is recorded, and the next one starts the task again.
+    /// This worker stops, or its lease is lost: nothing is recorded, and the next one starts the task again.
     pub halted: CancellationToken,
 }
 

@@ -11,12 +11,13 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use lakeport_base::failpoints;
+use lakeport_base::process_limits::end_with_parent;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, User, geteuid, getpid};
+use nix::unistd::{Gid, Pid, Uid, User, geteuid, getpid, setgid, setgroups, setuid};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -37,6 +38,8 @@ const SHELL: &str = "/bin/sh";
 const SCRIPT: &str = "script.sh";
 /// The prefix of the folders.
 const FOLDER: &str = "lakeport-task-";
+/// The id of the first process of a namespace, within it.
+const FIRST: Pid = Pid::from_raw(1);
 /// A line of output that is longer is cut into several, in bytes.
 const LINE_MAX_BYTES: usize = 16 * 1024;
 /// Lines that wait for the log.
@@ -102,39 +105,55 @@ pub async fn run(work: &mut Try) -> Result<(), Stop> {
     drop(told);
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stops = work.stops.clone();
-    let mut writes = interval(LOG_INTERVAL);
-    let mut is_closed = false;
-    let ended = loop {
-        tokio::select! {
-            biased;
-            stop = stops.told() => break Err(stop),
-            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                break Err(Stop::Failed(format!("it was stopped at its timeout of {} s", task.timeout_s)));
-            }
-            line = lines.recv(), if !is_closed => match line {
-                Some(line) => work.log.line(work.state.clock.now_ms(), &line),
-                None => is_closed = true,
-            },
-            // The supervisor ends after the script's last line.
-            status = child.wait(), if is_closed => break Ok(status),
-            _ = writes.tick() => work.write_log().await,
+    let late = async {
+        match deadline {
+            Some(deadline) => sleep_until(deadline).await,
+            None => std::future::pending().await,
         }
+    };
+    let ended = tokio::select! {
+        biased;
+        stop = stops.told() => Err(stop),
+        () = late => Err(Stop::Failed(format!("it was stopped at its timeout of {} s", task.timeout_s))),
+        status = followed(work, &mut child, &mut lines) => Ok(status),
     };
     // The supervisor ends everything when this pipe is closed.
     drop(child.stdin.take());
-    let late = timeout(END_PATIENCE, child.wait()).await.is_err();
+    let stays = timeout(END_PATIENCE, child.wait()).await.is_err();
     while let Ok(line) = lines.try_recv() {
         work.log.line(work.state.clock.now_ms(), &line);
     }
     // A folder may hold much: its removal must not keep others waiting.
     tokio::task::spawn_blocking(move || drop(folder));
     failpoints::reach("runner.task_ran");
-    if late {
+    if stays {
         tracing::warn!(task_run = work.id, "the supervisor of a script has not ended in time");
     }
     match ended? {
         Ok(status) => outcome(status).map_err(Stop::Failed),
         Err(error) => Err(Stop::Failed(format!("its end is not known: {error}"))),
+    }
+}
+
+/// Takes in what the script writes, and writes the log meanwhile, until its supervisor ends. Neither keeps the other waiting:
+/// which comes first is left to chance.
+async fn followed(
+    work: &mut Try,
+    child: &mut Child,
+    lines: &mut mpsc::Receiver<String>,
+) -> io::Result<ExitStatus> {
+    let mut writes = interval(LOG_INTERVAL);
+    let mut is_closed = false;
+    loop {
+        tokio::select! {
+            line = lines.recv(), if !is_closed => match line {
+                Some(line) => work.log.line(work.state.clock.now_ms(), &line),
+                None => is_closed = true,
+            },
+            // The supervisor ends after the script's last line.
+            status = child.wait(), if is_closed => return status,
+            _ = writes.tick() => work.write_log().await,
+        }
     }
 }
 
@@ -234,7 +253,7 @@ async fn read_lines(mut output: Output, told: mpsc::Sender<String>) {
 pub enum Supervisor {
     /// The child of the server. It ends the script when its standard input is closed.
     Outer,
-    /// Its child, the first process of a namespace, where the system allows one: with it the kernel ends all others.
+    /// Its child. It is the first process of a namespace where the system allows one: with it the kernel ends all others.
     Inner,
 }
 
@@ -243,7 +262,7 @@ pub enum Supervisor {
 pub fn supervise(supervisor: Supervisor, user: Option<(u32, u32)>) -> ExitCode {
     let code = match supervisor {
         Supervisor::Outer => supervise_outside(user),
-        Supervisor::Inner => script(user).and_then(|command| ended(command, |_| {})),
+        Supervisor::Inner => supervise_inside(user),
     };
     code.map_or_else(
         |error| {
@@ -255,13 +274,31 @@ pub fn supervise(supervisor: Supervisor, user: Option<(u32, u32)>) -> ExitCode {
 }
 
 /// The shell with the script. Its own group: what is sent to the supervisor's does not reach it.
-fn script(user: Option<(u32, u32)>) -> io::Result<std::process::Command> {
+fn script() -> std::process::Command {
     let mut command = std::process::Command::new(SHELL);
     command.arg(SCRIPT).env_clear().stdin(Stdio::null()).process_group(0);
-    if let Some((uid, gid)) = user {
-        command.uid(uid).gid(gid);
+    command
+}
+
+/// The first process of a namespace ends with the supervisor outside, and all others of the namespace with it. Without a
+/// namespace this process becomes the shell itself, which ends so, too.
+fn supervise_inside(user: Option<(u32, u32)>) -> io::Result<u8> {
+    let mut script = script();
+    if getpid() == FIRST {
+        end_with_parent()?;
+        if let Some((uid, gid)) = user {
+            script.uid(uid).gid(gid);
+        }
+        return ended(script, |_| {});
     }
-    Ok(command)
+    if let Some((uid, gid)) = user {
+        setgroups(&[])?;
+        setgid(Gid::from_raw(gid))?;
+        setuid(Uid::from_raw(uid))?;
+    }
+    // After the change of the user, which would take it back.
+    end_with_parent()?;
+    Err(script.exec())
 }
 
 fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
@@ -278,15 +315,11 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
         }
     });
     // Children are the first of a namespace from now on. Only root may have one.
-    let command = if unshare(CloneFlags::CLONE_NEWPID).is_ok() {
-        let mut inner = std::process::Command::new(THIS_BINARY);
-        inner.args([VERB, INNER]).env_clear().stdin(Stdio::null()).process_group(0);
-        inner.args(user.into_iter().flat_map(|(uid, gid)| [uid.to_string(), gid.to_string()]));
-        inner
-    } else {
-        script(user)?
-    };
-    let code = ended(command, |child| _ = begun.send(child));
+    let _ = unshare(CloneFlags::CLONE_NEWPID);
+    let mut inner = std::process::Command::new(THIS_BINARY);
+    inner.args([VERB, INNER]).env_clear().stdin(Stdio::null()).process_group(0);
+    inner.args(user.into_iter().flat_map(|(uid, gid)| [uid.to_string(), gid.to_string()]));
+    let code = ended(inner, |child| _ = begun.send(child));
     sweep();
     // The server does so, too, if it is still there.
     if let Ok(folder) = std::env::current_dir() {

@@ -59,6 +59,15 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let opening = TaskSession::begin(&database, plan, deadline, Arc::clone(&stopped));
     let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
     let session = guarded(work, &stopped, opening).await?.map_err(late)?;
+    let name = session.name().map(str::to_owned);
+    let begun = Mark { datasource_id: source.id, session: name, transaction: None, rows: 0 };
+    // Who takes over ends the session: of a task there is never more than one.
+    if begun.session.is_some()
+        && let Err(stop) = check_held(work, Some(&begun)).await
+    {
+        session.roll_back().await;
+        return Err(stop);
+    }
     let mut changed = 0;
     for (place, statement) in script.iter().enumerate() {
         let begun = Instant::now();
@@ -84,27 +93,25 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
         }
     }
     let mark = match session.mark().await {
-        Ok(transaction) => {
-            transaction.map(|transaction| Mark { datasource_id: source.id, transaction, rows: changed })
-        }
+        Ok(transaction) => Mark { transaction, rows: changed, ..begun },
         Err(error) => {
             session.roll_back().await;
             return Err(late(error));
         }
     };
     // Who only reads may do so twice.
-    if writes && let Err(stop) = check_held(work, mark.as_ref()).await {
+    if writes && let Err(stop) = check_held(work, mark.transaction.is_some().then_some(&mark)).await {
         session.roll_back().await;
         return Err(stop);
     }
     failpoints::reach("runner.task_marked");
-    if let Err(error) = finish(work, session, &stopped, mark.as_ref()).await? {
+    if let Err(error) = finish(work, session, &stopped, &mark).await? {
         // The answer may be lost, and not the commit.
-        let outcome = match &mark {
-            Some(mark) => mark.outcome(&work.state).await,
-            None => Some(TaskOutcome::Forgotten),
+        let asked = tokio::select! {
+            outcome = mark.outcome(&work.state) => outcome,
+            _ = work.stops.told() => None,
         };
-        match outcome {
+        match asked {
             Some(TaskOutcome::Committed) => {}
             Some(TaskOutcome::RolledBack | TaskOutcome::Forgotten) => {
                 return Err(work.stops.now().unwrap_or_else(|| late(error)));
@@ -118,21 +125,26 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     Ok(changed)
 }
 
-/// Checks, right before the commit, that this worker still has the task and it was not stopped; notes the mark.
+/// Checks that this worker still has the task and it was not stopped; notes the mark. For the first statement, and right
+/// before the commit.
 async fn check_held(work: &Try, mark: Option<&Mark>) -> Result<(), Stop> {
-    let noted = note(work, mark).await.map_err(|error| {
+    let noted = note(work, mark).await?.map_err(|error| {
         tracing::warn!(task_run = work.id, "what a task changed is not kept: {error}");
         Stop::Halted
     });
     work.stops.now().map_or(noted, Err)
 }
 
-/// Notes the mark, if there is one, while this worker has the task.
-async fn note(work: &Try, mark: Option<&Mark>) -> Result<(), Error> {
-    match mark {
-        Some(mark) => work.ledger.write(work.id, Note::Mark(mark.text())).await.map(drop),
-        None => work.state.db.begin().await?.guard(work.ledger.held()).await,
-    }
+/// Notes the mark, if there is one, while this worker has the task. Does not wait for the store once this worker stops: the
+/// session must end.
+async fn note(work: &Try, mark: Option<&Mark>) -> Result<Result<(), Error>, Stop> {
+    let noting = async {
+        match mark {
+            Some(mark) => work.ledger.write(work.id, Note::Mark(mark.text())).await.map(drop),
+            None => work.state.db.begin().await?.guard(work.ledger.held()).await,
+        }
+    };
+    work.stops.halted.run_until_cancelled(noting).await.ok_or(Stop::Halted)
 }
 
 /// Prepares, where the data source has such a step, and commits. When stopped it no longer waits for locks. Fails with the
@@ -141,7 +153,7 @@ async fn finish(
     work: &Try,
     session: TaskSession,
     stopped: &AtomicBool,
-    mark: Option<&Mark>,
+    mark: &Mark,
 ) -> Result<Result<(), PluginError>, Stop> {
     let prepared = match session.prepare().await {
         Ok(prepared) => prepared,
@@ -151,13 +163,14 @@ async fn finish(
         }
     };
     failpoints::reach("runner.task_prepared");
-    if let (Some(transaction), Some(mark)) = (prepared, mark) {
-        let mark = Mark { transaction, ..mark.clone() };
-        if let Err(error) = note(work, Some(&mark)).await {
-            tracing::warn!(task_run = work.id, "a prepared transaction is not committed: {error}");
-            match error.code() {
-                // It is not noted, for certain.
-                "lease_lost" => session.roll_back().await,
+    if prepared.is_some() {
+        let mark = Mark { transaction: prepared, ..mark.clone() };
+        let noted = note(work, Some(&mark)).await;
+        if !matches!(noted, Ok(Ok(()))) {
+            tracing::warn!(task_run = work.id, "a prepared transaction is not committed: it is not noted");
+            match noted {
+                // For certain.
+                Ok(Err(error)) if error.code() == "lease_lost" => session.roll_back().await,
                 _ => session.leave().await,
             }
             return Err(Stop::Halted);

@@ -74,11 +74,11 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
                  count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
                  count(*) FILTER (WHERE is_lost = 1), \
                  count(*) FILTER (WHERE state = 'running'), \
-                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
+                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END), max(is_unknown) \
                  FROM runner_task_runs WHERE run_id ",
                 $runs,
                 " GROUP BY run_id, task_id \
-                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id ",
+                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL, 0 FROM runner_taken_over WHERE run_id ",
                 $runs
             )
         };
@@ -95,6 +95,7 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
             losses: row.get(4)?,
             is_running: row.get::<i64>(5)? > 0,
             failed_at_ms: row.get(6)?,
+            is_unknown: row.get(7)?,
         };
         standings.entry(row.get(0)?).or_default().insert(row.get(1)?, standing);
     }
@@ -152,12 +153,15 @@ pub async fn set_mark(tx: &mut Tx, id: i64, mark: &str) -> Result<(), Error> {
     tx.execute(SET, &[id.into(), mark.into()]).await.map(drop)
 }
 
-/// Ends one whose server ended: as failed, or as stopped if its run must stop.
-pub async fn lose(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<(), Error> {
-    const LOSE: &str = "UPDATE runner_task_runs SET is_lost = 1, message = $2, ended_at = $3, state = CASE WHEN \
-        (SELECT r.state FROM runner_runs r WHERE r.id = run_id) = 'stopping' THEN 'stopped' ELSE 'failed' END \
-        WHERE id = $1 AND state = 'running'";
-    tx.execute(LOSE, &[id.into(), message.into(), now_ms.into()]).await.map(drop)
+/// Ends one whose server ended: as failed, or as stopped if its run must stop. If its outcome `is_unknown`, it is not begun
+/// again; otherwise that is no failure of its own.
+pub async fn lose(tx: &mut Tx, id: i64, message: &str, is_unknown: bool, now_ms: i64) -> Result<(), Error> {
+    const LOSE: &str = "UPDATE runner_task_runs SET is_lost = $2, is_unknown = $3, message = $4, ended_at = $5, \
+        state = CASE WHEN (SELECT r.state FROM runner_runs r WHERE r.id = run_id) = 'stopping' THEN 'stopped' \
+        ELSE 'failed' END WHERE id = $1 AND state = 'running'";
+    let is_lost = i64::from(!is_unknown).into();
+    let values = [id.into(), is_lost, i64::from(is_unknown).into(), message.into(), now_ms.into()];
+    tx.execute(LOSE, &values).await.map(drop)
 }
 
 /// The first failure that no later attempt repaired: the task and the message.
