@@ -9,12 +9,15 @@ mod described;
 mod events;
 mod issuer;
 mod lake;
+mod machine;
 pub mod measure;
+mod relay;
 mod run_kills;
 mod server;
 mod session;
 mod store;
 mod warehouse;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -22,11 +25,14 @@ pub use client::{Response, named, refused, request};
 pub use events::{Event, EventStream};
 pub use issuer::{Issuer, SigningKey};
 pub use lake::{Lake, everywhere, id_of, on_servers, on_sqlite};
-pub use run_kills::effects_survive;
+pub use machine::Machine;
+pub use relay::{Away, Relay};
+pub use run_kills::{Noting, effects_survive, effects_survive_points};
 pub use server::{Client, KEY, Options, Server, eventually, memory_bytes};
 pub use session::{Cells, Session};
 pub use store::{Store, stores};
 pub use warehouse::{Kind, PASSWORD, Warehouse};
+pub use webhook::Webhook;
 
 /// The lines of a table in tests/adversary: columns between `|`, comments after `#` at the beginning of a line.
 pub fn rows<const N: usize>(table: &'static str) -> Vec<[&'static str; N]> {

@@ -1,11 +1,11 @@
-//! Runs of workflows under a server that is killed again and again at random moments: their effects in the data sources are
-//! counted.
+//! Runs of workflows under a server that is killed: at random moments, or once at each named point. Their effects in the
+//! data sources are counted.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::{Kind, Lake, Store, Warehouse, eventually};
+use crate::{Client, Kind, Lake, Store, Warehouse, eventually};
 
 /// Tasks of one run: so many chains, each so long.
 const CHAINS: usize = 3;
@@ -13,15 +13,18 @@ const LENGTH: usize = 4;
 /// A kill comes at most so many milliseconds after the starts.
 const MOMENT_MAX_MS: u64 = 400;
 const ENDED_MAX: Duration = Duration::from_secs(120);
+/// Gives the moments of an earlier run back.
+const SEED: &str = "LAKEPORT_TEST_SEED";
 
 /// A workflow of short tasks, each of which notes its run and its name.
-struct Noting {
-    shop: Warehouse,
-    workflow: i64,
+pub struct Noting {
+    pub shop: Warehouse,
+    pub workflow: i64,
 }
 
 impl Noting {
-    fn new(lake: &Lake, kind: Kind) -> Noting {
+    /// A data source of this kind on which a kill doubles nothing, and a deployed workflow.
+    pub fn new(lake: &Lake, kind: Kind) -> Noting {
         let shop = lake.warehouse(kind);
         if kind == Kind::Sqlite {
             let form = json!({ "options": { "taskTable": true } });
@@ -44,8 +47,13 @@ impl Noting {
         Noting { shop, workflow }
     }
 
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/api/v1/workflows/{}", self.workflow)
+    }
+
+    /// Asks for a run; the server may be killed before it answers.
+    pub fn ask(&self, client: &Client) {
+        let _ = client.try_send("POST", &format!("{}/execute", self.path()), &[], b"{}");
     }
 
     /// The number of its runs, once all have ended well.
@@ -59,13 +67,30 @@ impl Noting {
             (!is_open && begun.iter().all(|run| run["status"] == "success")).then_some(begun.len())
         })
     }
+
+    /// Waits until all runs have ended well, and checks that each task of each has its effect, once; returns the number of
+    /// runs.
+    pub fn check(&self, lake: &Lake, when: &str) -> usize {
+        let runs = self.runs(lake);
+        let kind = self.shop.kind.dialect();
+        let count = |query: &str| usize::try_from(self.shop.numbers(query)[0]).expect("a count");
+        let noted = count("SELECT count(*) FROM noted");
+        let distinct = count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
+        eprintln!("{kind}: {runs} runs, {distinct} tasks, {} more effects", noted - distinct);
+        assert_eq!(distinct, runs * CHAINS * LENGTH, "{when}: no task is lost on {kind}");
+        assert_eq!(noted - distinct, 0, "{when}: effects twice on {kind}");
+        runs
+    }
 }
 
 /// Kills a server so many times at random moments while it runs workflows on every kind of data source. Each task of each
 /// run has its effect, once.
 pub fn effects_survive(store: &Store, kills: usize) {
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64) | 1;
-    eprintln!("seed of the moments: {seed}");
+    let given = std::env::var(SEED).ok().map(|seed| seed.parse().expect("LAKEPORT_TEST_SEED is a number"));
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    let seed: u64 = given.unwrap_or_else(now) | 1;
+    let named = format!("{SEED}={seed}");
+    eprintln!("the moments of the kills: {named}");
     let mut state = seed;
     let mut random = |below: u64| {
         state ^= state << 13;
@@ -76,16 +101,7 @@ pub fn effects_survive(store: &Store, kills: usize) {
     let mut lake = Lake::start(store);
     let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
     for _ in 0..kills {
-        for noting in &all {
-            let form = json!({}).to_string();
-            let headers = [("Content-Type", "application/json")];
-            let _ = lake.server.client().try_send(
-                "POST",
-                &format!("{}/execute", noting.path()),
-                &headers,
-                form.as_bytes(),
-            );
-        }
+        all.iter().for_each(|noting| noting.ask(&lake.server.client()));
         std::thread::sleep(Duration::from_millis(random(MOMENT_MAX_MS)));
         lake.server.kill();
         // Expires them: on PostgreSQL another server might hold them.
@@ -93,14 +109,17 @@ pub fn effects_survive(store: &Store, kills: usize) {
         lake.server.run();
     }
     for noting in &all {
-        let runs = noting.runs(&lake);
-        let kind = noting.shop.kind;
-        let count = |query: &str| usize::try_from(noting.shop.numbers(query)[0]).expect("a count");
-        let noted = count("SELECT count(*) FROM noted");
-        let distinct = count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
-        eprintln!("{}: {runs} runs, {distinct} tasks, {} more effects", kind.dialect(), noted - distinct);
-        assert_eq!(distinct, runs * CHAINS * LENGTH, "{seed}: no task is lost on {}", kind.dialect());
-        assert_eq!(noted - distinct, 0, "{seed}: effects twice on {}", kind.dialect());
-        assert!(runs > 0);
+        assert!(noting.check(&lake, &named) > 0);
+    }
+}
+
+/// Kills a server once at each of these points while it runs a workflow on a data source of this kind. No run is lost, and
+/// each task of each has its effect, once.
+pub fn effects_survive_points(store: &Store, kind: Kind, points: &[&str]) {
+    let mut lake = Lake::start(store);
+    let noting = Noting::new(&lake, kind);
+    for (before, point) in points.iter().enumerate() {
+        lake.server.killed_at(point, |client| noting.ask(client));
+        assert_eq!(noting.check(&lake, point), before + 1, "{point}: no run is lost");
     }
 }

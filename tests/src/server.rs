@@ -29,6 +29,8 @@ pub struct Server {
     process: Option<Process>,
     data: tempfile::TempDir,
     database: Arc<Database>,
+    /// Where it finds its PostgreSQL, if not there.
+    store_url: Option<String>,
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
 }
@@ -93,7 +95,7 @@ impl Server {
         let compiled = crate::binary().with_file_name("compiled-for-tests").display().to_string();
         environment.entry("LAKEPORT_PLUGINS_CACHE_DIR".to_owned()).or_insert(compiled);
         let arguments = options.arguments.iter().map(text).collect();
-        Server { process: None, data, database, arguments, environment }
+        Server { process: None, data, database, store_url: None, arguments, environment }
     }
 
     /// Starts it if it is not running.
@@ -130,6 +132,14 @@ impl Server {
     /// The value of `--database-url`; `None`: the default.
     pub fn database_url(&self) -> Option<&str> {
         self.database.url()
+    }
+
+    /// Gives it another way to its store, a PostgreSQL, from the next start on: from the real place to another.
+    pub fn reach_store_at(&mut self, address: impl FnOnce(&str) -> SocketAddr) {
+        let url = self.database.url().expect("a store on a server");
+        let (head, database) = url.rsplit_once('/').expect("it names the database");
+        let (user, place) = head.rsplit_once('@').expect("it names the user");
+        self.store_url = Some(format!("{user}@{}/{database}", address(place)));
     }
 
     /// Runs `lakeport …` on this server's store: `command(&["token", "list"])`.
@@ -247,7 +257,7 @@ impl Server {
         let binary = crate::binary();
         let mut command = Command::new(&binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(self.data.path());
-        if let Some(url) = self.database.url() {
+        if let Some(url) = self.store_url.as_deref().or(self.database.url()) {
             command.args(["--database-url", url]);
         }
         command.env_clear().envs(&self.environment).current_dir(self.data.path());
@@ -309,6 +319,18 @@ impl Server {
         self.set("LAKEPORT_KILL_AT", "");
         self.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
         self.run();
+    }
+
+    /// Kills it when it reaches this point because it starts, maybe before it listens.
+    pub fn dies_at_start(&mut self, point: &str) {
+        self.stop();
+        self.set("LAKEPORT_KILL_AT", point);
+        if self.try_start().is_ok() {
+            assert!(self.wait(REACHED_MAX).is_some(), "{point} was not reached");
+        }
+        self.kill();
+        self.set("LAKEPORT_KILL_AT", "");
+        self.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
     }
 
     /// Waits until it has ended by itself; `None` if it still runs.

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::{Kind, Lake, Warehouse, eventually, stores};
+use lakeport_tests::{Away, Kind, Lake, Noting, Relay, Warehouse, eventually, refused, stores};
 use serde_json::{Value, json};
 
 /// Kills while tables are changed, and while workflows run.
@@ -131,5 +131,67 @@ fn a_killed_server_leaves_a_consistent_catalogue() {
 fn a_killed_server_loses_no_effect_of_a_run() {
     for store in stores() {
         lakeport_tests::effects_survive(&store, RUN_KILLS);
+    }
+}
+
+/// Longer than a lease.
+const AWAY: Duration = Duration::from_secs(60);
+/// A lease, and the time in which a statement is stopped.
+const HALTED: Duration = Duration::from_secs(30);
+
+/// The store, a PostgreSQL, is away for a minute while tasks run: it closes all connections, or it does not answer.
+#[test]
+#[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
+fn a_store_that_is_away_loses_and_doubles_nothing() {
+    for (store, how) in stores()
+        .iter()
+        .filter(|store| store.is_postgres())
+        .flat_map(|store| [Away::Closed, Away::Silent].map(|how| (store, how)))
+    {
+        let mut lake = Lake::prepare(store);
+        let mut relay = None;
+        lake.server.reach_store_at(|place| relay.insert(Relay::start(place)).address());
+        let relay = relay.expect("it was started");
+        lake.server.run();
+        let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
+        let shop = lake.warehouse(Kind::Postgres);
+        shop.run("CREATE TABLE waits (v text)");
+        let id = lake.workflow("waits");
+        lake.task(id, "t", shop.source, "INSERT INTO waits VALUES ('x')", [&[], &[]]);
+        lake.deploy(id);
+        // The task waits for this lock.
+        let mut locked = shop.session();
+        locked.run("BEGIN; LOCK TABLE waits IN SHARE MODE");
+        let run = lake.execute(id);
+        let works = || {
+            let sql = format!(
+                "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND query LIKE 'INSERT INTO waits%'",
+                shop.name
+            );
+            shop.admin().numbers(&sql) == [1]
+        };
+        eventually("the task runs", SETTLED_MAX, || works().then_some(()));
+        for noting in all.iter().cycle().take(12) {
+            noting.ask(&lake.server.client());
+        }
+        relay.take_away(how);
+        let begun = std::time::Instant::now();
+        let ready = || lake.server.get("/health/ready");
+        eventually("it says so", HALTED, || (ready().status == 503).then_some(()));
+        assert_eq!(lake.server.get("/health/live").status, 200);
+        let answer = lake.server.post(&format!("/api/v1/workflows/{id}/execute"), &json!({}));
+        refused(&answer, 503, "store_busy");
+        eventually("what ran is stopped", HALTED, || (!works()).then_some(()));
+        std::thread::sleep(AWAY.saturating_sub(begun.elapsed()));
+        assert_eq!(ready().status, 503);
+        relay.bring_back();
+        eventually("it is ready by itself", SETTLED_MAX, || (ready().status == 200).then_some(()));
+        locked.run("COMMIT");
+        let ended = lake.ended(&run, 1);
+        assert_eq!(ended[0]["status"], "success", "{how:?}: {ended:?}");
+        assert_eq!(shop.numbers("SELECT count(*) FROM waits"), [1], "{how:?}");
+        for noting in &all {
+            assert!(noting.check(&lake, &format!("{how:?}")) >= 1);
+        }
     }
 }

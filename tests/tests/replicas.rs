@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lakeport_tests::{Options, Server, Store, component, eventually, stores};
+use lakeport_tests::{
+    Kind, Lake, Options, Server, Store, Warehouse, component, eventually, on_servers, stores,
+};
 use serde_json::{Value, json};
 
 /// A change is followed by every replica within a second.
@@ -119,4 +121,122 @@ fn a_repeat_makes_an_uncommitted_change() {
     let root = one.client_as(&token);
     root.send("POST", "/api/v1/tokens", &key, body.as_bytes()).data();
     assert_eq!(root.get("/api/v1/tokens").data().as_array().unwrap().len(), 2);
+}
+
+/// Another server for the same store, which may open the same databases.
+fn beside(lake: &Lake) -> Server {
+    let roots = lake.files.path().display().to_string();
+    let environment = &[
+        ("LAKEPORT_SQLITE_ROOTS", roots.as_str()),
+        ("LAKEPORT_EGRESS_ALLOW", "127.0.0.1"),
+        ("LAKEPORT_TIME_ZONE", "UTC"),
+    ];
+    let mut other = lake.server.replica(Options { environment, ..Options::default() });
+    other.run();
+    other
+}
+
+/// A deployed workflow of one task; returns its path.
+fn workflow(lake: &Lake, shop: &Warehouse, sql: &str, concurrency: &str) -> String {
+    let form = json!({ "name": format!("{concurrency} on {}", shop.name), "concurrency": concurrency });
+    let id = lakeport_tests::id_of(&lake.server.post("/api/v1/workflows", &form).data());
+    lake.task(id, "t", shop.source, sql, [&[], &[]]);
+    lake.deploy(id);
+    format!("/api/v1/workflows/{id}")
+}
+
+#[test]
+fn two_servers_share_the_runs() {
+    const EACH: usize = 20;
+    const NOTE: &str = "INSERT INTO noted VALUES (${system.workflow.instance.id})";
+    for (lake, shop) in on_servers().filter(|(lake, _)| lake.server.database_url().is_some()) {
+        let other = beside(&lake);
+        shop.run(&format!("CREATE TABLE noted (run {})", shop.kind.integer()));
+        let paths = ["parallel", "wait"].map(|concurrency| workflow(&lake, &shop, NOTE, concurrency));
+        std::thread::scope(|scope| {
+            for server in [&lake.server, &other] {
+                let paths = &paths;
+                scope.spawn(move || {
+                    for path in (0..EACH).flat_map(|_| paths) {
+                        server.post(&format!("{path}/execute"), &json!({})).data();
+                    }
+                });
+            }
+        });
+        for path in &paths {
+            let all = eventually("all runs end", Duration::from_secs(60), || {
+                // Either server answers.
+                let page = other.get(&format!("{path}/runs?pageSize=500")).data();
+                let runs = page["records"].as_array().expect("a list").clone();
+                (!runs.iter().any(|run| run["endTime"].is_null())).then_some(runs)
+            });
+            assert!(all.iter().all(|run| run["status"] == "success"), "{all:?}");
+            assert_eq!(all.len(), 2 * EACH, "{path}");
+        }
+        let counts =
+            shop.numbers("SELECT count(*) FROM noted UNION ALL SELECT count(DISTINCT run) FROM noted");
+        assert_eq!(counts, [4 * EACH as i64; 2], "each run once, on {:?}", shop.kind);
+    }
+}
+
+/// The sessions of the data source's account that work on this statement.
+fn sessions(shop: &Warehouse, statement: &str) -> Vec<i64> {
+    let name = &shop.name;
+    shop.admin().numbers(&match shop.kind {
+        Kind::Mariadb => format!(
+            "SELECT id FROM information_schema.processlist WHERE user = '{name}' AND info LIKE '{statement}%'"
+        ),
+        _ => format!(
+            "SELECT pid FROM pg_stat_activity WHERE usename = '{name}' AND state = 'active' AND query LIKE '{statement}%'"
+        ),
+    })
+}
+
+/// The scheduler's server is killed while databases work on its statements: another one begins the tasks again, after the
+/// dead one's sessions are gone.
+#[test]
+fn a_running_task_is_taken_over() {
+    const NOTE: &str = "INSERT INTO noted";
+    let Some(store) = postgres() else { return };
+    let mut lake = Lake::start(&store);
+    let shops: Vec<Warehouse> = Kind::servers().into_iter().map(|kind| lake.warehouse(kind)).collect();
+    let mut works: Vec<_> = shops
+        .iter()
+        .map(|shop| {
+            shop.run(&format!("CREATE TABLE noted (task {} PRIMARY KEY)", shop.kind.text()));
+            let path = workflow(&lake, shop, &format!("{NOTE} VALUES ('t')"), "parallel");
+            // The task waits until it is known whether this row is kept.
+            let mut holds = shop.session();
+            holds.run("BEGIN");
+            holds.run(&format!("{NOTE} VALUES ('t')"));
+            let run = lake.server.post(&format!("{path}/execute"), &json!({})).data();
+            let first = eventually("the database works on it", Duration::from_secs(20), || {
+                sessions(shop, NOTE).first().copied()
+            });
+            (shop, format!("{path}/runs/{}", run.as_str().expect("an id")), holds, first)
+        })
+        .collect();
+    let other = beside(&lake);
+    lake.server.kill();
+    // Within a lease, 15 s, and a pause between two attempts to claim it.
+    let mut begun = vec![None; works.len()];
+    eventually("the other one begins all again", Duration::from_secs(60), || {
+        for ((shop, _, _, first), begun) in works.iter().zip(&mut begun) {
+            let now = sessions(shop, NOTE);
+            assert!(now.len() <= 1, "two sessions of one task on {:?}: {first} and {now:?}", shop.kind);
+            *begun = now.first().copied().filter(|now| now != first);
+        }
+        begun.iter().all(Option::is_some).then_some(())
+    });
+    for (shop, run, holds, _) in &mut works {
+        holds.run("ROLLBACK");
+        let done = eventually("the run ends", Duration::from_secs(20), || {
+            Some(other.get(run).data()).filter(|run| run["endTime"].is_string())
+        });
+        let task = &done["tasks"][0]["execution"];
+        assert_eq!((&done["status"], &task["attempt"]), (&json!("success"), &json!(2)), "{done}");
+        let log = other.get(&format!("/api/v1/executions/{}", task["id"])).data()["log"]["text"].clone();
+        assert!(log.as_str().is_some_and(|log| log.contains("begun again")), "{log}");
+        assert_eq!(shop.numbers("SELECT count(*) FROM noted"), [1], "once, on {:?}", shop.kind);
+    }
 }

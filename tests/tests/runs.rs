@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lakeport_tests::{Lake, eventually, named, refused, stores};
+use lakeport_tests::{Lake, Webhook, eventually, named, refused, stores};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -197,48 +197,15 @@ fn a_retry_runs_what_is_deployed_now() {
     }
 }
 
-/// A webhook that refuses the first request; returns its address and what it got.
-fn webhook() -> (String, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/hook?token=very-secret", listener.local_addr().expect("an address"));
-    let got = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let kept = std::sync::Arc::clone(&got);
-    std::thread::spawn(move || {
-        let mut count = 0;
-        for stream in listener.incoming().take(20) {
-            let mut reader = BufReader::new(stream.expect("a connection"));
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) <= 2 {
-                    break;
-                }
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().expect("a number");
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).expect("the body");
-            count += 1;
-            let status = if count == 1 { "503 Service Unavailable" } else { "204 No Content" };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            let _ = reader.get_mut().write_all(answer.as_bytes());
-            kept.lock().expect("no panic").push(serde_json::from_slice(&body).expect("JSON"));
-        }
-    });
-    (url, got)
-}
-
 #[test]
 fn a_schedule_warns_of_its_runs() {
     for store in stores() {
         let mut lake = Lake::start(&store);
-        let (url, got) = webhook();
+        let webhook = Webhook::start(1);
         lake.server.stop();
         lake.server.set("LAKEPORT_ALERTS_WEBHOOK", "nowhere");
         assert!(lake.server.ends_at_start().contains("must be like https://hooks.example.com"));
-        lake.server.set("LAKEPORT_ALERTS_WEBHOOK", &url);
+        lake.server.set("LAKEPORT_ALERTS_WEBHOOK", webhook.url());
         lake.server.run();
         let (source, [a, ..]) = tables(&lake);
         let id = lake.workflow("w");
@@ -251,7 +218,7 @@ fn a_schedule_warns_of_its_runs() {
         until(&lake, id, &manual, "failed");
         lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
         let alert = eventually("the webhook gets an alert again", Duration::from_secs(60), || {
-            let got = got.lock().expect("no panic");
+            let got = webhook.got();
             let again = got.iter().skip(1).find(|alert| got.first() == Some(alert));
             again.cloned()
         });

@@ -326,8 +326,13 @@ impl From<std::io::Error> for Error {
 }
 
 impl From<sqlx::Error> for Error {
-    /// Internal, unless the store is only busy.
+    /// Internal, unless the store is only busy, full or away.
     fn from(source: sqlx::Error) -> Error {
+        if is_full(&source) {
+            tracing::error!("the disk of the store is full: {source}");
+            let message = "the disk of the store is full, so nothing was changed; make room and try again";
+            return Error::unavailable("store_busy", message).retry_after(1);
+        }
         if is_busy(&source) {
             let message = "the store is busy; nothing was changed, try again";
             return Error::unavailable("store_busy", message).retry_after(1);
@@ -345,6 +350,15 @@ impl From<sqlx::Error> for Error {
 /// serialization_failure, deadlock_detected, query_canceled, cannot_connect_now, too_many_connections.
 const BUSY_CODES: [&str; 10] =
     ["5", "261", "517", "773", "55P03", "40001", "40P01", "57014", "57P03", "53300"];
+
+/// SQLite's SQLITE_FULL; PostgreSQL's disk_full.
+const FULL_CODES: [&str; 2] = ["13", "53100"];
+
+/// Whether the disk has no room for a change, which was rolled back.
+fn is_full(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| FULL_CODES.contains(&&*code))
+}
 
 /// Whether no connection or lock was granted in time: nothing was changed, and a retry may succeed.
 fn is_busy(error: &sqlx::Error) -> bool {
