@@ -131,6 +131,22 @@ fn a_kill_within_a_deletion_heals() {
     }
 }
 
+/// The state of an engine, with its reason, once it is this one.
+fn comes_to(lake: &Lake, id: i64, state: &str) -> String {
+    eventually(state, SOON, || {
+        let now = lake.server.get(&path(id)).data();
+        (now["engineState"] == state).then(|| now["engineError"].as_str().unwrap_or_default().to_owned())
+    })
+}
+
+/// How often the engine was asked for this since, once it was so often.
+fn asked_for(lake: &Lake, since: usize, call: &str, at_least: usize) {
+    eventually(call, SOON, || {
+        let count = asked(lake, since).iter().filter(|one| *one == call).count();
+        (count >= at_least).then_some(())
+    });
+}
+
 /// A server with a deployed workflow on the engine `moody`.
 fn moody(store: &Store) -> (Lake, i64) {
     let lake = Lake::start(store);
@@ -269,5 +285,195 @@ fn a_deployment_is_part_of_the_engine_state() {
         set_mood(&lake, &json!({}));
         lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
         agreed(&lake, id);
+    }
+}
+
+#[test]
+fn an_earlier_change_is_not_lost_to_the_next() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        lake.server.post(&format!("{schedule}/online"), &json!({})).data();
+        // The engine is still at it, and is given another schedule.
+        set_mood(&lake, &json!({ "offline": "later", "status": "later" }));
+        let accepted = lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        assert_eq!(accepted["engineState"], "pending");
+        let before = asked(&lake, 0).len();
+        let changed = lake.server.put(&schedule, &json!({ "crontab": HOURLY })).data();
+        assert_eq!(changed["engineState"], "pending");
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id), ("offline".to_owned(), HOURLY.to_owned(), String::new()));
+        let set = format!("schedule {HOURLY}");
+        assert_eq!(asked(&lake, before), [set.clone(), set, "offline".to_owned()]);
+    }
+}
+
+#[test]
+fn a_change_replaces_one_that_the_plugin_cannot_make() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        set_mood(&lake, &json!({ "online": "traps" }));
+        refused(&lake.server.post(&format!("{schedule}/online"), &json!({})), 502, "plugin_trapped");
+        // Of another kind: it waits.
+        refused(&lake.server.put(&schedule, &json!({ "crontab": HOURLY })), 503, "engine_unavailable");
+        let off = lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        assert_eq!(off["status"], "offline");
+        assert_eq!(agreed(&lake, id), ("offline".to_owned(), DAILY.to_owned(), String::new()));
+        let calls = asked(&lake, 0);
+        // What the trapped call may have changed is set, too.
+        assert_eq!(
+            calls[calls.len() - 2..],
+            [format!("schedule {DAILY}"), "offline".to_owned()],
+            "{calls:?}"
+        );
+    }
+}
+
+#[test]
+fn trouble_that_passes_gives_no_change_up() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        let mut cron = DAILY;
+        for mood in ["failing", "denied"] {
+            cron = if cron == DAILY { HOURLY } else { DAILY };
+            set_mood(&lake, &json!({ "set": "lost" }));
+            assert_eq!(lake.server.put(&schedule, &json!({ "crontab": cron })).status, 502);
+            let before = asked(&lake, 0).len();
+            set_mood(&lake, &json!({ "set": mood }));
+            asked_for(&lake, before, &format!("schedule {cron}"), 1);
+            set_mood(&lake, &json!({}));
+            assert_eq!(agreed(&lake, id), ("offline".to_owned(), cron.to_owned(), String::new()), "{mood}");
+        }
+    }
+}
+
+#[test]
+fn a_change_that_is_given_up_stands_in_the_audit_log() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        set_mood(&lake, &json!({ "online": "lost" }));
+        assert_eq!(lake.server.post(&format!("{schedule}/online"), &json!({})).status, 502);
+        set_mood(&lake, &json!({ "online": "refused", "set": "later", "status": "later" }));
+        let audit = || lake.server.get("/api/v1/audit?outcome=engine_conflict").data()["records"].clone();
+        let given_up = eventually("it is given up", SOON, || {
+            let records = audit();
+            (records[0]["resourceId"] == id.to_string().as_str()).then(|| records[0].clone())
+        });
+        assert_eq!(given_up["operation"], "bringScheduleOnline", "{given_up}");
+        // The reason stays until the engine has again what is stored.
+        let now = lake.server.get(&path(id)).data();
+        assert_eq!((&now["status"], &now["engineState"]), (&json!("offline"), &json!("pending")));
+        assert_eq!(now["engineError"], "a run is active");
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id).0, "offline");
+    }
+}
+
+#[test]
+fn a_change_that_fails_each_time_is_failed() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        lake.server.post(&format!("{schedule}/online"), &json!({})).data();
+        set_mood(&lake, &json!({ "offline": "later", "status": "failed" }));
+        lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        let before = asked(&lake, 0).len();
+        assert_eq!(comes_to(&lake, id, "failed"), "it was given up");
+        // It is accepted again, and comes to nothing again: still failed.
+        asked_for(&lake, before, "offline", 1);
+        let now = lake.server.get(&path(id)).data();
+        assert_eq!((&now["engineState"], &now["engineError"]), (&json!("failed"), &json!("it was given up")));
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id).0, "offline");
+    }
+}
+
+#[test]
+fn what_an_engine_says_before_it_fails_is_kept() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        set_mood(&lake, &json!({ "online": "failed" }));
+        refused(&lake.server.post(&format!("{schedule}/online"), &json!({})), 502, "engine_failed");
+        agreed(&lake, id);
+        let lines = lake.server.get("/api/v1/plugins/engine:moody/logs").data();
+        let mut lines = lines.as_array().expect("lines").iter();
+        assert!(lines.any(|line| line["message"] == r#"state {"failed":true}"#), "it got its state");
+        // A state that is too large is no answer.
+        set_mood(&lake, &json!({ "online": "huge" }));
+        let answer = lake.server.post(&format!("{schedule}/online"), &json!({}));
+        refused(&answer, 502, "plugin_broke_contract");
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id).0, "online");
+    }
+}
+
+#[test]
+fn a_deployment_that_fails_leaves_the_workflow_on() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
+        lake.server.put(&path(id), &json!({ "description": "new" })).data();
+        set_mood(&lake, &json!({ "deploy": "refused" }));
+        let record =
+            lake.server.post(&format!("{}/publish", path(id)), &json!({})).data()["recordId"].clone();
+        let before = asked(&lake, 0).len();
+        let approve = format!("{}/publish/{record}/approve", path(id));
+        lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
+        asked_for(&lake, before, "online", 1);
+        assert_eq!(asked(&lake, before), [format!("schedule {DAILY}"), "online".to_owned()]);
+        assert_eq!(comes_to(&lake, id, "failed"), "version 4 was not deployed: a run is active");
+    }
+}
+
+#[test]
+fn a_removal_without_an_answer_goes_on() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        // A part of it is made, then it is refused: what is stored is restored.
+        set_mood(&lake, &json!({ "remove": "half" }));
+        let before = asked(&lake, 0).len();
+        refused(&lake.server.delete(&path(id)), 502, "engine_failed");
+        asked_for(&lake, before, "offline", 1);
+        agreed(&lake, id);
+        // Whatever the error says: the engine may have removed it.
+        set_mood(&lake, &json!({ "remove": "broken" }));
+        let left = lake.server.delete(&path(id)).data();
+        assert_eq!(left["error"], "the answer was broken", "{left}");
+        assert_eq!(lake.server.get(&path(id)).status, 404);
+        set_mood(&lake, &json!({}));
+        let pending = || lake.server.get(&format!("{WORKFLOWS}/pending-removal")).data();
+        eventually("it is removed", SOON, || (pending() == json!([])).then_some(()));
+    }
+}
+
+#[test]
+fn a_schedule_that_is_gone_is_not_switched_on() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        let schedule = format!("{}/schedule", path(id));
+        let end = json!({ "failureStrategy": "END" });
+        refused(&lake.server.put(&schedule, &end), 409, "unsupported_by_engine");
+        set_mood(&lake, &json!({ "online": "lost" }));
+        assert_eq!(lake.server.post(&format!("{schedule}/online"), &json!({})).status, 502);
+        lake.server.post(&format!("{}/versions/2/rollback", path(id)), &json!({})).data();
+        let before = asked(&lake, 0).len();
+        set_mood(&lake, &json!({}));
+        assert_eq!(agreed(&lake, id), ("offline".to_owned(), String::new(), String::new()));
+        let calls = asked(&lake, before);
+        assert_eq!(calls.last().map(String::as_str), Some("offline"), "{calls:?}");
+    }
+}
+
+#[test]
+fn a_run_that_the_engine_does_not_name_is_found_by_its_key() {
+    for store in stores() {
+        let (lake, id) = moody(&store);
+        set_mood(&lake, &json!({ "start": "unnamed" }));
+        let run = lake.server.post(&format!("{}/execute", path(id)), &json!({})).data();
+        assert!(run.to_string().contains(&format!("run-of-{id}")), "{run}");
     }
 }

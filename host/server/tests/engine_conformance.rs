@@ -15,7 +15,7 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_bindings::host::types::Page;
 use lakeport_bindings::runner::WorkflowPage;
-use lakeport_conformance::engine::{Bounds, Conformance, Hosted, Setting, Tasks};
+use lakeport_conformance::engine::{Bounds, Conformance, Hosted, Prints, Setting, Tasks};
 use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::engine::Engine;
 use lakeport_plugins::{
@@ -149,6 +149,11 @@ fn tasks() -> Tasks {
         endless: count(""),
         slow: Some(count("LIMIT 15000000")),
         log_has: Some("| done".to_owned()),
+        prints: Some(Prints {
+            before: "SELECT '".to_owned(),
+            after: "' AS what".to_owned(),
+            place: "literal".to_owned(),
+        }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fake::{FakeEngine, FakeScheduler, Fault};
-use lakeport_conformance::engine::{Conformance, Setting, Tasks};
+use lakeport_conformance::engine::{Conformance, Prints, Setting, Tasks};
 use lakeport_conformance::{Area, Report};
 
 fn run(fault: Option<Fault>) -> Report {
@@ -26,6 +26,11 @@ fn run_and_leave(fault: Option<Fault>) -> (Report, Rc<RefCell<FakeScheduler>>) {
         endless: "endless".to_owned(),
         slow: Some("slow".to_owned()),
         log_has: Some("end of".to_owned()),
+        prints: Some(Prints {
+            before: "prints ".to_owned(),
+            after: ".".to_owned(),
+            place: "script".to_owned(),
+        }),
     };
     let (waits, clock, counter) = (Rc::clone(&scheduler), Rc::clone(&scheduler), Rc::clone(&scheduler));
     let setting = Setting {
@@ -167,6 +172,30 @@ fn a_schedule_that_never_fires_is_found_out() {
 #[test]
 fn a_schedule_that_fires_when_off_is_found_out() {
     found_out(Fault::FiresWhenOff, Area::Lifecycle, "schedules.offline", "runs after the switch");
+}
+
+#[test]
+fn a_deployment_that_switches_off_is_found_out() {
+    let place = "deploys.deploy, of a schedule that is on";
+    found_out(Fault::DeploysOff, Area::Lifecycle, place, "it is listed as Some(\"OFFLINE\")");
+    found_out(Fault::DeploysOff, Area::Lifecycle, place, "no run after");
+}
+
+#[test]
+fn a_schedule_that_switches_off_when_set_is_found_out() {
+    let place = "schedules.set, of a schedule that is on";
+    found_out(Fault::SetsOff, Area::Lifecycle, place, "it is listed as Some(\"OFFLINE\")");
+    found_out(Fault::SetsOff, Area::Lifecycle, place, "no run after");
+}
+
+#[test]
+fn a_date_of_today_is_found_out() {
+    found_out(Fault::UsesToday, Area::Lifecycle, "a task with values in its body", "is not in");
+}
+
+#[test]
+fn a_removed_workflow_that_is_listed_is_found_out() {
+    found_out(Fault::ListsRemoved, Area::Lifecycle, "definitions.entries, after the removal", "is among");
 }
 
 #[test]

@@ -130,13 +130,22 @@ async fn committed<A: Answer>(
 
 /// Records a change in its transaction, of a request or of what goes on after one.
 pub fn note(core: &Core, tx: &mut Tx, by: Actor<'_>, change: &Change) {
+    note_outcome(core, tx, by, change, None);
+}
+
+/// Records a change that came to nothing after its request.
+pub fn note_given_up(core: &Core, tx: &mut Tx, by: Actor<'_>, change: &Change, why: &Error) {
+    note_outcome(core, tx, by, change, Some(why));
+}
+
+fn note_outcome(core: &Core, tx: &mut Tx, by: Actor<'_>, change: &Change, error: Option<&Error>) {
     let digest = |definition: Option<&Vec<u8>>| definition.map(|bytes| core.keys.digest(bytes));
     let entry = Entry {
         by,
         resource: change.resource,
         resource_id: change.id.clone(),
-        outcome: SUCCESS,
-        status: 200,
+        outcome: error.map_or(SUCCESS, Error::code),
+        status: error.map_or(200, Error::status),
         before_digest: digest(change.before.as_ref()),
         after_digest: digest(change.after.as_ref()),
     };

@@ -72,6 +72,15 @@ impl EngineClient {
         }
     }
 
+    /// With the generations of another client of the same plugin.
+    pub fn pinned_like(self, other: &EngineClient) -> EngineClient {
+        if self.plugin == other.plugin {
+            let pinned = other.engines.lock().clone();
+            *self.engines.lock() = pinned;
+        }
+        self
+    }
+
     /// Its description, as the calls for this workflow, or for the engine itself, find it.
     pub async fn info(&self, workflow_id: Option<u64>) -> Result<Arc<EngineInfo>, Error> {
         self.engine(workflow_id).info().map_err(engine_failed)
@@ -139,7 +148,9 @@ impl EngineClient {
 
     /// Runs by key or trigger code, in the requested order.
     pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
-        let engine = self.engine(None);
+        // About one workflow, the generation that started its runs looks for them.
+        let id = queries.first().map(|query| query.workflow.id);
+        let engine = self.engine(id.filter(|id| queries.iter().all(|query| query.workflow.id == *id)));
         engine.find(self.context(&engine, FIND_S)?, queries).await.map_err(engine_failed)
     }
 

@@ -211,7 +211,7 @@ async fn delete_in_turn(
     rights::check(&state.db, &call.caller, &workflow).await?;
     call.check_if_match(&workflow.etag())?;
     let cascade_delete_tasks = call.query.cascade_delete_tasks;
-    let wanted = Wanted { change: EngineChange::Remove { cascade_delete_tasks }, by: By::of(call) };
+    let wanted = Wanted::new(EngineChange::Remove { cascade_delete_tasks }, By::of(call));
     let left = removals::remove(state, turn, &workflow, &wanted).await?;
     let (tx, left) = removals::delete(state, turn, &workflow, &wanted, left).await?;
     let change = Change::of("workflow", id).before(&workflow.definition());

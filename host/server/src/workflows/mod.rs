@@ -34,7 +34,7 @@ use lakeport_http::{Nothing, Route};
 use lakeport_store::{Db, Tx};
 
 use crate::core::{Core, stands_on_core};
-use crate::engines::Engines;
+use crate::engines::{EngineClient, Engines};
 use crate::part::{Fate, InUse, Part, Resource, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
@@ -50,6 +50,9 @@ use wanted::{EngineStatus, Wanted};
 
 /// The change log's topic of workflows; the key is the id.
 pub const TOPIC: &str = "workflows";
+
+/// The largest state that an engine keeps with a workflow, by the contract.
+const STATE_MAX_BYTES: usize = 16 * 1024;
 
 /// A stored workflow.
 #[derive(Debug, Clone)]
@@ -141,8 +144,22 @@ pub struct Deployed {
 }
 
 impl Deployed {
-    /// Takes over what the engine's answer says of it.
-    fn learn(&mut self, answer: &Deployment) {
+    /// Takes over what the engine's answer to this function says of it; fails if that breaks the contract. Notes of the
+    /// engine go to the log.
+    fn learn(
+        &mut self,
+        client: &EngineClient,
+        function: &'static str,
+        answer: &Deployment,
+    ) -> Result<(), Error> {
+        let bytes = answer.state.as_ref().map_or(0, String::len);
+        if bytes > STATE_MAX_BYTES {
+            let message = format!("its `state` has {bytes} bytes, and may have {STATE_MAX_BYTES}");
+            return Err(client.broke(function, Some(self.id.unsigned_abs()), message));
+        }
+        for note in &answer.notes {
+            tracing::info!(workflow = self.id, member = note.member, code = note.code, "{}", note.message);
+        }
         let known = [
             (&mut self.state, &answer.state),
             (&mut self.code, &answer.code),
@@ -153,6 +170,7 @@ impl Deployed {
                 mine.clone_from(told);
             }
         }
+        Ok(())
     }
 
     /// The reference for a plugin.

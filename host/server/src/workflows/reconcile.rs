@@ -5,29 +5,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use lakeport_base::{Error, failpoints};
 use lakeport_bindings::engine::model;
-use lakeport_store::{Held, Tx};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, Tx};
+use tokio::task::JoinError;
 use tokio::time::sleep;
 
 use super::api::{engine_client, unknown};
 use super::definition::{Content, Schedule};
 use super::forms::WorkflowStatus;
 use super::publications::keep;
-use super::schedules::for_engine;
+use super::schedules::{for_engine, unfit};
+use super::store::OpenChange;
 use super::versions::{self, Made, Source};
-use super::wanted::{EngineChange, EngineStatus, Wanted};
+use super::wanted::{By, EngineChange, EngineStatus, Wanted};
 use super::{Deployed, TOPIC, Workflow, Workflows, engine_lock, removals, store};
 use crate::audit::{self, Change};
-use crate::engines::{EngineClient, Failure};
+use crate::engines::{self, EngineClient, Failure};
 
 /// The longest interval between two looks.
 const POLL: Duration = Duration::from_secs(5);
 /// Changes of one engine that are read at once, due first.
 const READ_OF_ENGINE: i64 = 20;
-/// Engines that one server asks at once.
-const ENGINES_AT_ONCE: usize = 8;
+/// Engines that one server asks at once; more than are kept.
+const ENGINES_AT_ONCE: usize = 1_000;
 /// The pause before a change is tried again: the first one, and the longest.
 const RETRY_MS: i64 = 5_000;
 const RETRY_MAX_MS: i64 = 5 * 60_000;
@@ -39,7 +41,8 @@ const ERROR_MAX_CHARS: usize = 2_000;
 /// How often an engine may ask for the same call again, within one change.
 pub const STEPS_MAX: usize = 50;
 /// Errors with which an engine itself refuses; with all others it did not say anything.
-const REFUSALS: [&str; 4] = ["engine_conflict", "engine_denied", "engine_failed", "unsupported_by_engine"];
+const REFUSALS: [&str; 6] =
+    ["engine_conflict", "engine_denied", "engine_failed", "no_schedule", "not_yet", "unsupported_by_engine"];
 
 /// A change of which the engine's answer is to be stored.
 pub struct Changed {
@@ -69,6 +72,14 @@ pub fn is_refusal(error: &Error) -> bool {
     REFUSALS.contains(&error.code())
 }
 
+/// Whether the engine refused for good: a change that was promised is given up then. An expired log-in or a failure that
+/// may pass is no reason.
+pub fn is_final(error: &Error) -> bool {
+    let has_pause = matches!(error, Error::Refused(refusal) if refusal.retry_after_s.is_some());
+    let may_pass = engines::is_momentary(error) || has_pause || error.code() == "engine_denied";
+    is_refusal(error) && !may_pass
+}
+
 /// The message for people; PostgreSQL's texts have no NUL.
 pub fn shown(error: &Error) -> String {
     error.message().chars().filter(|&c| c != '\0').take(ERROR_MAX_CHARS).collect()
@@ -81,21 +92,32 @@ pub fn next_at_ms(now_ms: i64, tries: i64) -> i64 {
 }
 
 /// The workflow of a request, after an earlier change that was left in between has been carried on. 503 if that is
-/// still open.
-pub async fn settled(state: &Workflows, id: i64, turn: &Held) -> Result<Workflow, Error> {
+/// still open, unless the request replaces it.
+pub async fn settled(
+    state: &Workflows,
+    id: i64,
+    turn: &Held,
+    is_replaced: impl Fn(&EngineChange) -> bool,
+) -> Result<Workflow, Error> {
     let workflow = super::get(state, id).await?;
-    if workflow.wanted.is_none() {
-        return Ok(workflow);
+    let is_free =
+        |open: &Wanted, tries: i64| open.change.is_follow_up() || (is_replaced(&open.change) && tries > 0);
+    match &workflow.wanted {
+        None => return Ok(workflow),
+        // One that fails in the plugin must not keep its opposite waiting.
+        Some(open) if open.is_forward() && is_free(open, workflow.wanted_tries) => return Ok(workflow),
+        Some(_) => {}
     }
     pursue(state, id, turn).await?;
     let workflow = super::get(state, id).await?;
     match &workflow.wanted {
-        None | Some(Wanted { change: EngineChange::Restore | EngineChange::Settle, .. }) => Ok(workflow),
-        Some(wanted) => {
+        None => Ok(workflow),
+        Some(open) if is_free(open, workflow.wanted_tries) => Ok(workflow),
+        Some(open) => {
             let why = workflow.engine_error.as_deref().unwrap_or("it has not answered");
             let message = format!(
                 "the engine has not answered yet to the change before, {}: {why}; that change goes on, see engineState",
-                wanted.change.title()
+                open.change.title()
             );
             Err(Error::unavailable("engine_unavailable", message).retry_after(5))
         }
@@ -111,21 +133,55 @@ pub async fn carry_out(
     deployed: &Deployed,
     wanted: Wanted,
 ) -> Result<Changed, Error> {
+    let client = engine_client(state, &deployed.engine, &wanted.by.request_id).await?;
+    refuse_unfit(&client, workflow, deployed, &wanted.change)?;
+    let wanted = Wanted { restores: workflow.wanted.is_some(), ..wanted };
     want(state, turn, workflow.id, &wanted).await?;
-    let call_id = wanted.by.request_id.clone();
-    match apply(state, turn, workflow, deployed, &wanted.change, &call_id).await? {
+    match apply(state, turn, client, workflow, deployed, &wanted.change).await? {
         Outcome::Made { deployed, waits_ms } => {
             made(state, turn, workflow, &wanted, &deployed, waits_ms).await
         }
         Outcome::Refused { error, is_half } => {
-            withdraw(state, turn, workflow, wanted, is_half).await?;
+            withdraw(state, turn, workflow, &wanted, is_half).await?;
             Err(error)
         }
         Outcome::Open(error) => {
-            leave_open(state, turn, workflow, &error, false).await?;
+            leave_open(state, turn, workflow.id, &wanted, 0, &error).await?;
             Err(still_open(error))
         }
     }
+}
+
+/// Refuses what the engine cannot do, before anything is stored.
+fn refuse_unfit(
+    client: &EngineClient,
+    workflow: &Workflow,
+    deployed: &Deployed,
+    change: &EngineChange,
+) -> Result<(), Error> {
+    let id = deployed.id.unsigned_abs();
+    let schedule = match change {
+        EngineChange::SetSchedule { schedule } => Some(schedule),
+        EngineChange::Switch { status } => {
+            if !client.has_schedules(id)? {
+                return Err(timerless(deployed));
+            }
+            workflow.content.schedule.as_ref().filter(|_| *status == WorkflowStatus::Online)
+        }
+        _ => None,
+    };
+    let Some(schedule) = schedule else { return Ok(()) };
+    match unfit(client, id, schedule)? {
+        Some(why) => Err(Error::conflict("unsupported_by_engine", why)),
+        None => Ok(()),
+    }
+}
+
+fn timerless(deployed: &Deployed) -> Error {
+    Error::not_yet(format!(
+        "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
+        deployed.engine
+    ))
 }
 
 /// The answer to a request whose change may have been made.
@@ -154,44 +210,121 @@ pub async fn want(state: &Workflows, turn: &Held, id: i64, wanted: &Wanted) -> R
     Ok(())
 }
 
-/// Forgets a change that the engine refused. What was open before goes on; if it may have made a part, what is stored is
-/// restored there.
+/// Forgets a change that the engine refused. What was open before goes on; if the engine may have made a part of either,
+/// what is stored is restored there.
 pub async fn withdraw(
     state: &Workflows,
     turn: &Held,
     before: &Workflow,
-    wanted: Wanted,
+    wanted: &Wanted,
     is_half: bool,
 ) -> Result<(), Error> {
+    let next = match &before.wanted {
+        Some(open) if open.is_forward() && open.change != wanted.change => {
+            Some(Wanted { restores: open.restores || is_half, ..open.clone() })
+        }
+        Some(open) if !open.is_forward() && !is_half => Some(open.clone()),
+        // The refused change was open already.
+        Some(_) => Some(wanted.restore()),
+        None => is_half.then(|| wanted.restore()),
+    };
     let id = before.id;
-    let is_forward = |one: &&Wanted| !matches!(one.change, EngineChange::Restore | EngineChange::Settle);
-    let earlier = before.wanted.as_ref().filter(|one| is_forward(one) || !is_half);
-    let restored = Wanted { change: EngineChange::Restore, ..wanted };
-    if let Some(open) = earlier.filter(|one| one.change != wanted.change).or(is_half.then_some(&restored)) {
-        return want(state, turn, id, open).await;
-    }
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
-    store::want(&mut tx, id, None, 0).await?;
+    match &next {
+        Some(next) => {
+            let open = OpenChange {
+                wanted: next,
+                due_at_ms: state.clock.now_ms(),
+                tries: before.wanted_tries,
+                // A restoration of something that was in sync has not failed.
+                status: if before.wanted.is_some() { before.engine_status } else { EngineStatus::Pending },
+                error: before.engine_error.as_deref().filter(|_| before.wanted.is_some()),
+            };
+            store::set_open(&mut tx, id, &open).await?;
+        }
+        None => drop(store::want(&mut tx, id, None, 0).await?),
+    }
     tx.changed(TOPIC, id.to_string());
     tx.commit().await
 }
 
 /// Notes why a change is still open, and when it is tried again.
-async fn leave_open(
+pub async fn leave_open(
+    state: &Workflows,
+    turn: &Held,
+    id: i64,
+    wanted: &Wanted,
+    tries: i64,
+    error: &Error,
+) -> Result<(), Error> {
+    note_failed(state, turn, id, wanted, tries, EngineStatus::Pending, &shown(error)).await
+}
+
+async fn note_failed(
+    state: &Workflows,
+    turn: &Held,
+    id: i64,
+    wanted: &Wanted,
+    tries: i64,
+    status: EngineStatus,
+    error: &str,
+) -> Result<(), Error> {
+    let due_at_ms = next_at_ms(state.clock.now_ms(), tries);
+    let open = OpenChange { wanted, due_at_ms, tries: tries + 1, status, error: Some(error) };
+    let mut tx = state.db.begin().await?;
+    tx.guard(turn).await?;
+    store::set_open(&mut tx, id, &open).await?;
+    tx.changed(TOPIC, id.to_string());
+    tx.commit().await
+}
+
+/// Gives up a change that the engine refuses for good: what is stored is restored there, until it has that.
+pub async fn give_up(
     state: &Workflows,
     turn: &Held,
     workflow: &Workflow,
+    wanted: &Wanted,
     error: &Error,
-    is_refused: bool,
 ) -> Result<(), Error> {
-    let status = if is_refused { EngineStatus::Failed } else { EngineStatus::Pending };
+    let (id, tries, restore) = (workflow.id, workflow.wanted_tries, wanted.restore());
+    tracing::warn!(workflow = id, "the engine refuses {}: {error}", wanted.change.title());
+    if wanted.change.is_follow_up() {
+        return note_failed(state, turn, id, &restore, tries, EngineStatus::Failed, &shown(error)).await;
+    }
+    let reason = shown(error);
+    let open = OpenChange {
+        wanted: &restore,
+        due_at_ms: state.clock.now_ms(),
+        tries: 0,
+        status: EngineStatus::Pending,
+        error: Some(&reason),
+    };
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
-    let next_at_ms = next_at_ms(state.clock.now_ms(), workflow.wanted_tries);
-    store::want_later(&mut tx, workflow.id, next_at_ms, status, &shown(error)).await?;
-    tx.changed(TOPIC, workflow.id.to_string());
+    store::set_open(&mut tx, id, &open).await?;
+    audit::note_given_up(state, &mut tx, wanted.by.actor(), &Change::of("workflow", id), error);
+    tx.changed(TOPIC, id.to_string());
     tx.commit().await
+}
+
+/// Has what is stored restored after a deployment that failed: it may have switched the workflow off. A change that is
+/// open goes on before.
+pub async fn restore_after(
+    tx: &mut Tx,
+    workflow: &Workflow,
+    by: By,
+    reason: &str,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let wanted = match &workflow.wanted {
+        Some(open) if open.is_forward() => Wanted { restores: true, ..open.clone() },
+        _ => Wanted::new(EngineChange::Restore, by),
+    };
+    let status = if wanted.is_forward() { EngineStatus::Pending } else { EngineStatus::Failed };
+    let (tries, error) = (workflow.wanted_tries, Some(reason));
+    store::set_open(tx, workflow.id, &OpenChange { wanted: &wanted, due_at_ms: now_ms, tries, status, error })
+        .await
 }
 
 /// Stores what the engine has made.
@@ -231,10 +364,24 @@ async fn made(
         EngineChange::Remove { .. } | EngineChange::Restore | EngineChange::Settle => {}
     }
     store::set_deployed(&mut tx, deployed).await?;
-    after.wanted = waits_ms.map(|_| Wanted { change: EngineChange::Settle, by: wanted.by.clone() });
+    after.wanted = match waits_ms {
+        _ if wanted.restores => Some(wanted.restore()),
+        Some(_) => Some(Wanted::new(EngineChange::Settle, wanted.by.clone())),
+        None => None,
+    };
     let due_at_ms = now_ms + waits_ms.unwrap_or_default();
-    (after.engine_status, after.engine_error) =
-        store::want(&mut tx, id, after.wanted.as_ref(), due_at_ms).await?;
+    match &after.wanted {
+        // It has not come to an end: earlier failures count.
+        Some(next) if wanted.change.is_follow_up() => {
+            let (tries, error) = (before.wanted_tries, before.engine_error.as_deref());
+            let open = OpenChange { wanted: next, due_at_ms, tries, status: before.engine_status, error };
+            store::set_open(&mut tx, id, &open).await?;
+        }
+        next => {
+            (after.engine_status, after.engine_error) =
+                store::want(&mut tx, id, next.as_ref(), due_at_ms).await?;
+        }
+    }
     tx.changed(TOPIC, id.to_string());
     Ok(Changed { tx, before, after })
 }
@@ -260,16 +407,11 @@ pub async fn set_schedule(
 async fn apply(
     state: &Workflows,
     turn: &Held,
+    client: EngineClient,
     workflow: &Workflow,
     deployed: &Deployed,
     change: &EngineChange,
-    call_id: &str,
 ) -> Result<Outcome, Error> {
-    let client = match engine_client(state, &deployed.engine, call_id).await {
-        Ok(client) => client,
-        Err(error @ Error::Internal(_)) => return Err(error),
-        Err(error) => return Ok(Outcome::Refused { error, is_half: false }),
-    };
     let mut asked = Asked { state, turn, client, current: deployed.clone(), has_asked: false };
     let failure = match asked.make(workflow, change).await {
         Ok(waits_ms) => {
@@ -278,14 +420,26 @@ async fn apply(
         }
         Err(failure) => failure,
     };
+    let failure = of_the_engine(failure)?;
+    if asked.current != *deployed {
+        // What the engine said before it failed.
+        keep(state, turn, &asked.current).await?;
+    }
     Ok(match failure {
-        Failure::Refused(error @ Error::Internal(_)) | Failure::Open(error @ Error::Internal(_)) => {
-            return Err(error);
-        }
-        Failure::Refused(error) | Failure::Open(error) if error.code() == "lease_lost" => return Err(error),
         Failure::Refused(error) => Outcome::Refused { error, is_half: asked.has_asked },
         Failure::Open(error) => Outcome::Open(error),
     })
+}
+
+/// Fails if the store failed, or another server has the lock.
+pub fn of_the_engine(failure: Failure) -> Result<Failure, Error> {
+    match failure {
+        Failure::Refused(error @ Error::Internal(_)) | Failure::Open(error @ Error::Internal(_)) => {
+            Err(error)
+        }
+        Failure::Refused(error) | Failure::Open(error) if error.code() == "lease_lost" => Err(error),
+        failure => Ok(failure),
+    }
 }
 
 /// A call that changes a schedule.
@@ -305,6 +459,14 @@ impl Step {
             Step::Set(schedule) => client.set_schedule(of, schedule.as_ref()).await,
             Step::Online => client.online(of).await,
             Step::Offline => client.offline(of).await,
+        }
+    }
+
+    fn function(&self) -> &'static str {
+        match self {
+            Step::Set(_) => "schedules.set",
+            Step::Online => "schedules.online",
+            Step::Offline => "schedules.offline",
         }
     }
 }
@@ -339,6 +501,10 @@ impl Asked<'_> {
             EngineChange::Switch { status: WorkflowStatus::Online } => {
                 // One that a rollback or an import has changed is set first.
                 let is_other = workflow.engine_schedule != workflow.content.schedule_text();
+                if workflow.content.schedule.is_none() {
+                    let message = "the workflow has no schedule any more";
+                    return Err(Failure::Refused(Error::conflict("no_schedule", message)));
+                }
                 (is_other.then(|| workflow.content.schedule.clone()), Some(true))
             }
             EngineChange::Switch { .. } => (None, Some(false)),
@@ -355,10 +521,7 @@ impl Asked<'_> {
             return match is_online {
                 None => Ok(None),
                 Some(_) if *change == EngineChange::Restore => Ok(None),
-                Some(_) => Err(Failure::Refused(Error::not_yet(format!(
-                    "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
-                    self.current.engine
-                )))),
+                Some(_) => Err(Failure::Refused(timerless(&self.current))),
             };
         }
         let mut waits_ms = None;
@@ -384,7 +547,7 @@ impl Asked<'_> {
         let reference = self.current.reference();
         let answer = engine_lock::asked(self.turn, self.client.status(&reference, None)).await;
         let answer = answer.flatten().map_err(Failure::Open)?;
-        self.current.learn(&answer);
+        self.current.learn(&self.client, "deploys.status", &answer).map_err(Failure::Open)?;
         match answer.phase.as_str() {
             "done" => Ok(Progress::Done),
             "again" => Ok(Progress::Again),
@@ -400,7 +563,7 @@ impl Asked<'_> {
             let answer = engine_lock::asked(self.turn, call.make(&self.client, &reference)).await;
             let answer = answer.map_err(Failure::Open)??;
             self.has_asked = true;
-            self.current.learn(&answer);
+            self.current.learn(&self.client, call.function(), &answer).map_err(Failure::Open)?;
             match answer.phase.as_str() {
                 "done" => return Ok(None),
                 "waiting" => return Ok(Some(wait_ms(&answer))),
@@ -422,7 +585,7 @@ enum Progress {
 }
 
 /// Milliseconds until the progress is asked for.
-fn wait_ms(answer: &model::Deployment) -> i64 {
+pub fn wait_ms(answer: &model::Deployment) -> i64 {
     i64::from(answer.poll_ms).clamp(POLL_MIN_MS, POLL_MAX_MS)
 }
 
@@ -434,41 +597,68 @@ pub fn failure_of(answer: model::Deployment) -> Error {
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Workflows>) {
-    loop {
-        if let Err(error) = look(&state).await {
-            tracing::warn!("looking for changes of engines failed, trying again: {error}");
-        }
-        if state.stopping.run_until_cancelled(sleep(POLL)).await.is_none() {
-            return;
-        }
-    }
+    let (mut changed, stopping) = (state.changes.subscribe(engines::TOPIC), state.stopping.clone());
+    let worker = Reconciler { state, jobs: Jobs::new(ENGINES_AT_ONCE) };
+    jobs::run(worker, &mut changed, stopping.cancelled()).await;
 }
 
-/// Carries on what is due. An engine that does not answer is asked once.
-async fn look(state: &Workflows) -> Result<(), Error> {
-    let mut of_engine: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-    for (id, engine) in store::due_at_engines(&state.db, state.clock.now_ms(), READ_OF_ENGINE).await? {
-        of_engine.entry(engine).or_default().push(id);
+/// Asks each engine by itself, so that one that is slow keeps no other waiting.
+struct Reconciler {
+    state: Arc<Workflows>,
+    /// By engine.
+    jobs: Jobs<String, (), ()>,
+}
+
+impl Work for Reconciler {
+    type Key = String;
+    type Job = ();
+    type Outcome = ();
+
+    fn jobs(&mut self) -> &mut Jobs<String, (), ()> {
+        &mut self.jobs
     }
-    futures_util::stream::iter(of_engine.into_values())
-        .for_each_concurrent(ENGINES_AT_ONCE, |ids| async move {
-            for id in ids {
-                match attempt(state, id).await {
-                    Ok(true) => {}
-                    Ok(false) => return,
-                    Err(error) => {
-                        tracing::warn!(workflow = id, "a change of an engine goes on later: {error}");
-                        let at_ms = state.clock.now_ms() + RETRY_MS;
-                        if let Err(error) = store::postpone_at_engine(&state.db, id, at_ms).await {
-                            tracing::debug!(workflow = id, "it was not postponed: {error}");
-                        }
-                        return;
-                    }
-                }
+
+    async fn look(&mut self) -> Result<Duration, Error> {
+        let mut of_engine: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        let due = store::due_at_engines(&self.state.db, self.state.clock.now_ms(), READ_OF_ENGINE).await?;
+        for (id, engine) in due {
+            of_engine.entry(engine).or_default().push(id);
+        }
+        for (engine, ids) in of_engine {
+            if !self.jobs.contains(&engine) && !self.jobs.is_full() {
+                self.jobs.spawn(engine, (), carry_on(Arc::clone(&self.state), ids));
             }
-        })
-        .await;
-    Ok(())
+        }
+        Ok(POLL)
+    }
+
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("looking for changes of engines failed, trying again: {error}");
+        POLL
+    }
+
+    async fn note(&mut self, _: Event) {}
+
+    fn done(&mut self, _: String, (): (), _: Result<(), JoinError>) {}
+}
+
+/// Carries on what is due at one engine, and rests. An engine that does not answer is asked once.
+async fn carry_on(state: Arc<Workflows>, ids: Vec<i64>) {
+    for id in ids {
+        match attempt(&state, id).await {
+            Ok(true) if !state.stopping.is_cancelled() => {}
+            Ok(_) => break,
+            Err(error) => {
+                tracing::warn!(workflow = id, "a change of an engine goes on later: {error}");
+                let at_ms = state.clock.now_ms() + RETRY_MS;
+                if let Err(error) = store::postpone_at_engine(&state.db, id, at_ms).await {
+                    tracing::debug!(workflow = id, "it was not postponed: {error}");
+                }
+                break;
+            }
+        }
+    }
+    state.stopping.run_until_cancelled(sleep(POLL)).await;
 }
 
 /// False if the engine did not answer.
@@ -489,11 +679,19 @@ async fn pursue(state: &Workflows, id: i64, turn: &Held) -> Result<bool, Error> 
     if let EngineChange::Remove { .. } = wanted.change {
         return removals::carry_on(state, turn, &workflow, wanted).await;
     }
-    let call_id = format!("reconcile-{id}");
-    match apply(state, turn, &workflow, &deployed, &wanted.change, &call_id).await? {
+    let tries = workflow.wanted_tries;
+    let client = match engine_client(state, &deployed.engine, &format!("reconcile-{id}")).await {
+        Ok(client) => client,
+        Err(error @ Error::Internal(_)) => return Err(error),
+        Err(error) => {
+            leave_open(state, turn, id, &wanted, tries, &error).await?;
+            return Ok(false);
+        }
+    };
+    match apply(state, turn, client, &workflow, &deployed, &wanted.change).await? {
         Outcome::Made { deployed, waits_ms } => {
             let mut changed = made(state, turn, &workflow, &wanted, &deployed, waits_ms).await?;
-            if matches!(wanted.change, EngineChange::SetSchedule { .. } | EngineChange::Switch { .. }) {
+            if wanted.is_forward() {
                 let (before, after) = (&changed.before, &changed.after);
                 let before = (before.status, before.definition());
                 let change = Change::of("workflow", id).before(&before);
@@ -504,17 +702,12 @@ async fn pursue(state: &Workflows, id: i64, turn: &Held) -> Result<bool, Error> 
             tracing::info!(workflow = id, "a change that a server left open was made in its engine");
             Ok(true)
         }
-        Outcome::Refused { error, .. } if is_refusal(&error) => {
-            tracing::warn!(workflow = id, "the engine refuses a change: {error}");
-            match wanted.change {
-                EngineChange::Restore => leave_open(state, turn, &workflow, &error, true).await?,
-                // It is tried with what is stored, which may be what the engine has.
-                _ => withdraw(state, turn, &workflow, wanted, true).await?,
-            }
+        Outcome::Refused { error, .. } if is_final(&error) => {
+            give_up(state, turn, &workflow, &wanted, &error).await?;
             Ok(true)
         }
         Outcome::Refused { error, .. } | Outcome::Open(error) => {
-            leave_open(state, turn, &workflow, &error, false).await?;
+            leave_open(state, turn, id, &wanted, tries, &error).await?;
             Ok(false)
         }
     }
@@ -529,5 +722,23 @@ mod tests {
         assert_eq!(next_at_ms(0, 0), RETRY_MS);
         assert_eq!(next_at_ms(0, 1), 2 * RETRY_MS);
         assert_eq!(next_at_ms(7, 1_000), 7 + RETRY_MAX_MS);
+    }
+
+    #[test]
+    fn only_a_final_refusal_gives_a_change_up() {
+        let failed = || Error::bad_gateway("engine_failed", "no");
+        let cases = [
+            (Error::conflict("engine_conflict", "a run is active"), [true, true]),
+            (failed(), [true, true]),
+            (Error::not_yet("no timer"), [true, true]),
+            (failed().retry_after(1), [true, false]),
+            (Error::conflict("engine_conflict", "a run is active").retry_after(1), [true, false]),
+            (Error::bad_gateway("engine_denied", "the token has expired"), [true, false]),
+            (Error::bad_gateway("plugin_trapped", "it trapped"), [false, false]),
+            (Error::unavailable("engine_unavailable", "a moment"), [false, false]),
+        ];
+        for (error, expected) in cases {
+            assert_eq!([is_refusal(&error), is_final(&error)], expected, "{error}");
+        }
     }
 }

@@ -115,14 +115,9 @@ pub async fn remove(
     reconcile::want(state, turn, workflow.id, wanted).await?;
     match ask(state, turn, deployed, &wanted.by.request_id).await? {
         Removed::Done => Ok(None),
-        Removed::Later { deployed, reason, .. } => {
-            let now_ms = state.clock.now_ms();
-            let next_at_ms = reconcile::next_at_ms(now_ms, 0);
-            let error = Some(reason);
-            Ok(Some(Removal { deployed, deleted_at_ms: now_ms, next_at_ms, tries: 1, error }))
-        }
+        Removed::Later(later) => Ok(Some(later.begun(state.clock.now_ms()))),
         Removed::Refused { error, is_half } => {
-            reconcile::withdraw(state, turn, workflow, wanted.clone(), is_half).await?;
+            reconcile::withdraw(state, turn, workflow, wanted, is_half).await?;
             Err(refused(error))
         }
     }
@@ -168,60 +163,97 @@ pub async fn delete(
 /// What an engine makes of a removal.
 enum Removed {
     Done,
-    Later {
-        deployed: Deployed,
-        reason: String,
-        /// Otherwise it did not say anything.
-        has_answered: bool,
-    },
+    Later(Later),
     Refused {
         error: Error,
+        /// It may have removed a part.
         is_half: bool,
     },
 }
 
+/// A removal that the engine has not finished.
+struct Later {
+    deployed: Deployed,
+    reason: String,
+    /// Otherwise it did not say anything.
+    has_answered: bool,
+    /// Milliseconds after which the engine is to be asked again, if it says that.
+    wait_ms: Option<i64>,
+}
+
+impl Later {
+    /// The time of the next attempt.
+    fn next_at_ms(&self, now_ms: i64, tries: i64) -> i64 {
+        self.wait_ms.map_or_else(|| reconcile::next_at_ms(now_ms, tries), |wait_ms| now_ms + wait_ms)
+    }
+
+    fn begun(self, now_ms: i64) -> Removal {
+        let next_at_ms = self.next_at_ms(now_ms, 0);
+        let (deployed, error) = (self.deployed, Some(self.reason));
+        Removal { deployed, deleted_at_ms: now_ms, next_at_ms, tries: 1, error }
+    }
+}
+
+/// The calls of one removal.
+struct Asked<'c> {
+    state: &'c Workflows,
+    turn: &'c Held,
+    known: Deployed,
+    /// A call before has changed something.
+    has_asked: bool,
+}
+
+impl Asked<'_> {
+    /// `None`: it is removed. Otherwise the last answer, `waiting` or `again`.
+    async fn remove(&mut self, call_id: &str) -> Result<Option<model::Deployment>, Failure> {
+        const FUNCTION: &str = "deploys.remove";
+        let client = engine_client(self.state, &self.known.engine, call_id).await;
+        let client = client.map_err(Failure::Refused)?;
+        let mut steps = 0;
+        loop {
+            let answer = client.remove(&self.known.reference()).await?;
+            (self.has_asked, steps) = (true, steps + 1);
+            self.known.learn(&client, FUNCTION, &answer).map_err(Failure::Open)?;
+            match answer.phase.as_str() {
+                "done" => return Ok(None),
+                "again" if steps < reconcile::STEPS_MAX => {
+                    let kept = publications::keep(self.state, self.turn, &self.known).await;
+                    kept.map_err(Failure::Open)?;
+                }
+                "again" | "waiting" => return Ok(Some(answer)),
+                _ => return Err(Failure::Refused(reconcile::failure_of(answer))),
+            }
+        }
+    }
+}
+
 /// Fails only if the lock is lost or the store fails.
 async fn ask(state: &Workflows, turn: &Held, deployed: &Deployed, call_id: &str) -> Result<Removed, Error> {
-    let mut known = deployed.clone();
-    let mut deployed = deployed.clone();
-    let asked = async {
-        let client = engine_client(state, &deployed.engine, call_id).await.map_err(Failure::Refused)?;
-        let mut steps = 1;
-        loop {
-            let answer = client.remove(&deployed.reference()).await?;
-            if answer.phase != "again" || steps == reconcile::STEPS_MAX {
-                return Ok((answer, deployed.clone()));
-            }
-            steps += 1;
-            deployed.learn(&answer);
-            publications::keep(state, turn, &deployed).await.map_err(Failure::Open)?;
-        }
-    };
-    let answer: Result<(model::Deployment, Deployed), Failure> = engine_lock::asked(turn, asked).await?;
+    let mut asked = Asked { state, turn, known: deployed.clone(), has_asked: false };
+    let answer = engine_lock::asked(turn, asked.remove(call_id)).await?;
     failpoints::reach("removal.asked");
-    let (error, is_half) = match answer {
-        Ok((answer, _)) if answer.phase == "done" => return Ok(Removed::Done),
-        Ok((answer, of)) => {
-            known = of;
-            known.learn(&answer);
-            match answer.phase.as_str() {
-                "again" | "waiting" => {
-                    let reason = UNFINISHED.to_owned();
-                    return Ok(Removed::Later { deployed: known, reason, has_answered: true });
-                }
-                _ => (reconcile::failure_of(answer), true),
-            }
+    let Asked { known, has_asked, .. } = asked;
+    let failure = match answer {
+        Ok(None) => return Ok(Removed::Done),
+        Ok(Some(answer)) => {
+            let wait_ms = (answer.phase == "waiting").then(|| reconcile::wait_ms(&answer));
+            let reason = UNFINISHED.to_owned();
+            return Ok(Removed::Later(Later { deployed: known, reason, has_answered: true, wait_ms }));
         }
-        Err(failure) => {
-            let is_half = matches!(failure, Failure::Open(_));
-            (failure.into_error(), is_half)
-        }
+        Err(failure) => reconcile::of_the_engine(failure)?,
     };
-    match error {
-        Error::Internal(_) => Err(error),
-        error if reconcile::is_refusal(&error) => Ok(Removed::Refused { error, is_half }),
-        error => {
-            Ok(Removed::Later { deployed: known, reason: reconcile::shown(&error), has_answered: false })
+    match failure {
+        Failure::Refused(error) if reconcile::is_refusal(&error) => {
+            if known != *deployed {
+                // What the engine said before it refused.
+                publications::keep(state, turn, &known).await?;
+            }
+            Ok(Removed::Refused { error, is_half: has_asked })
+        }
+        // It may have removed it, whatever the error says.
+        Failure::Refused(error) | Failure::Open(error) => {
+            let reason = reconcile::shown(&error);
+            Ok(Removed::Later(Later { deployed: known, reason, has_answered: false, wait_ms: None }))
         }
     }
 }
@@ -233,16 +265,19 @@ pub async fn carry_on(
     workflow: &Workflow,
     wanted: Wanted,
 ) -> Result<bool, Error> {
-    let left = match remove(state, turn, workflow, &wanted).await {
-        Ok(left) => left,
-        Err(error) if reconcile::is_refusal(&error) => {
-            tracing::warn!(
-                workflow = workflow.id,
-                "the engine keeps a workflow that was to be deleted: {error}"
-            );
+    let Some(deployed) = &workflow.deployed else { return Ok(true) };
+    let left = match ask(state, turn, deployed, &wanted.by.request_id).await? {
+        Removed::Done => None,
+        Removed::Later(later) => Some(later.begun(state.clock.now_ms())),
+        Removed::Refused { error, .. } if reconcile::is_final(&error) => {
+            reconcile::give_up(state, turn, workflow, &wanted, &error).await?;
             return Ok(true);
         }
-        Err(error) => return Err(error),
+        Removed::Refused { error, .. } => {
+            let tries = workflow.wanted_tries;
+            reconcile::leave_open(state, turn, workflow.id, &wanted, tries, &error).await?;
+            return Ok(false);
+        }
     };
     let (mut tx, _) = delete(state, turn, workflow, &wanted, left).await?;
     let change = Change::of("workflow", workflow.id).before(&workflow.definition());
@@ -258,23 +293,51 @@ pub async fn pursue(state: &Workflows, id: i64, turn: &Held) -> Result<bool, Err
     let outcome = ask(state, turn, &removal.deployed, &format!("removal-{id}")).await?;
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
-    let next_at_ms = reconcile::next_at_ms(state.clock.now_ms(), removal.tries);
+    let now_ms = state.clock.now_ms();
     let has_answered = match outcome {
         Removed::Done => {
             tracing::info!(workflow = id, "a deleted workflow was removed from its engine");
             store::end_removal(&mut tx, id).await?;
             true
         }
-        Removed::Later { deployed, reason, has_answered } => {
-            store::retry_removal(&mut tx, id, next_at_ms, &reason).await?;
-            store::set_deployed(&mut tx, &deployed).await?;
-            has_answered
+        Removed::Later(later) => {
+            let next_at_ms = later.next_at_ms(now_ms, removal.tries);
+            store::retry_removal(&mut tx, id, next_at_ms, &later.reason).await?;
+            store::set_deployed(&mut tx, &later.deployed).await?;
+            later.has_answered
         }
         Removed::Refused { error, .. } => {
+            let next_at_ms = reconcile::next_at_ms(now_ms, removal.tries);
             store::retry_removal(&mut tx, id, next_at_ms, &reconcile::shown(&error)).await?;
             true
         }
     };
     tx.commit().await?;
     Ok(has_answered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_says_when_it_is_asked_again() {
+        let deployed = Deployed {
+            id: 1,
+            name: "w".to_owned(),
+            engine: "e".to_owned(),
+            code: None,
+            project: None,
+            revision: None,
+            state: None,
+        };
+        let later = |wait_ms| Later {
+            deployed: deployed.clone(),
+            reason: String::new(),
+            has_answered: true,
+            wait_ms,
+        };
+        assert_eq!(later(Some(2_000)).next_at_ms(10, 9), 2_010);
+        assert_eq!(later(None).next_at_ms(10, 0), reconcile::next_at_ms(10, 0));
+    }
 }

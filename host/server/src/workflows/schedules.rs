@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::api::{deployed, latest, shown, unknown};
 use super::definition::{self, Content, Schedule};
-use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
+use super::forms::{FailureStrategy, SetSchedule, WorkflowPath, WorkflowStatus};
 use super::reconcile::{self, Changed};
 use super::versions::{Made, Source};
 use super::view::WorkflowView;
@@ -75,13 +75,14 @@ pub async fn preview(call: SetCall) -> Result<Data<SchedulePreview>, Error> {
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = reconcile::settled(state, id, turn).await?;
+    let is_replaced = |open: &EngineChange| matches!(open, EngineChange::SetSchedule { .. });
+    let workflow = reconcile::settled(state, id, turn, is_replaced).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     let schedule = check(call, &workflow)?;
     let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
     let Changed { tx, before, after } = match workflow.in_engine() {
         Some(deployed) => {
-            let wanted = Wanted { change: EngineChange::SetSchedule { schedule }, by: By::of(call) };
+            let wanted = Wanted::new(EngineChange::SetSchedule { schedule }, By::of(call));
             reconcile::carry_out(state, turn, &workflow, deployed, wanted).await?
         }
         None => {
@@ -100,6 +101,17 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     };
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
     call.commit(tx, change, shown(state, &call.caller, &after, latest)).await
+}
+
+/// Why an engine cannot keep to a schedule, if it cannot.
+pub fn unfit(
+    client: &EngineClient,
+    workflow_id: u64,
+    schedule: &Schedule,
+) -> Result<Option<&'static str>, Error> {
+    let ends = schedule.failure_strategy == FailureStrategy::End;
+    Ok((ends && !client.has_feature(workflow_id, "failure_end")?)
+        .then_some("the engine cannot end a run at a failure; set failureStrategy to CONTINUE"))
 }
 
 /// In a plugin's form; 409 if its engine uses another form.
@@ -183,11 +195,12 @@ async fn switch_in_turn(
     turn: &Held,
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = reconcile::settled(state, id, turn).await?;
+    let is_replaced = |open: &EngineChange| matches!(open, EngineChange::Switch { .. });
+    let workflow = reconcile::settled(state, id, turn, is_replaced).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = refuse_without(state, &workflow, status)?;
     let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
-    let wanted = Wanted { change: EngineChange::Switch { status }, by: By::of(call) };
+    let wanted = Wanted::new(EngineChange::Switch { status }, By::of(call));
     let Changed { tx, after, .. } = reconcile::carry_out(state, turn, &workflow, deployed, wanted).await?;
     let change = Change::of("workflow", id).before(&workflow.status).after(&status);
     call.commit(tx, change, shown(state, &call.caller, &after, latest)).await

@@ -366,29 +366,36 @@ pub async fn want(
     wanted: Option<&Wanted>,
     due_at_ms: i64,
 ) -> Result<(EngineStatus, Option<String>), Error> {
-    const WANT: &str = "UPDATE workflows SET wanted = $2, wanted_at = $3, wanted_tries = 0, engine_error = NULL \
-        WHERE id = $1";
+    const WANT: &str = "UPDATE workflows SET wanted = $2, wanted_at = $3, wanted_tries = 0, engine_status = 'pending', \
+        engine_error = NULL WHERE id = $1";
     let text = wanted.map(serde_json::to_string).transpose().map_err(Error::internal)?;
     tx.execute(WANT, &[id.into(), text.into(), wanted.map(|_| due_at_ms).into()]).await?;
     note_engine_status(tx, id).await
 }
 
-/// Notes another attempt, what came of it, and when the next is due.
-pub async fn want_later(
-    tx: &mut Tx,
-    id: i64,
-    due_at_ms: i64,
-    status: EngineStatus,
-    error: &str,
-) -> Result<(), Error> {
-    const LATER: &str = "UPDATE workflows SET wanted_at = $2, wanted_tries = wanted_tries + 1, engine_status = $3, \
-        engine_error = $4 WHERE id = $1 AND wanted IS NOT NULL";
-    let values = [id.into(), due_at_ms.into(), status.as_str().into(), error.into()];
-    tx.execute(LATER, &values).await.map(drop)
+/// A change that is open at an engine.
+pub struct OpenChange<'w> {
+    pub wanted: &'w Wanted,
+    pub due_at_ms: i64,
+    /// How often it came to nothing.
+    pub tries: i64,
+    pub status: EngineStatus,
+    /// Why it is still open.
+    pub error: Option<&'w str>,
 }
 
-/// Derives the status of its engine, with its error: pending while something is wanted, else what the last deployment
-/// has made of it.
+/// Notes what its engine is asked for, and how far that has come.
+pub async fn set_open(tx: &mut Tx, id: i64, open: &OpenChange<'_>) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET wanted = $2, wanted_at = $3, wanted_tries = $4, engine_status = $5, \
+        engine_error = $6 WHERE id = $1";
+    let wanted = serde_json::to_string(open.wanted).map_err(Error::internal)?;
+    let (status, error) = (open.status.as_str().into(), open.error.into());
+    let values = [id.into(), wanted.into(), open.due_at_ms.into(), open.tries.into(), status, error];
+    tx.execute(SET, &values).await.map(drop)
+}
+
+/// Derives the status of its engine, with its error: pending or failed while something is wanted, else what the last
+/// deployment has made of it.
 pub async fn note_engine_status(tx: &mut Tx, id: i64) -> Result<(EngineStatus, Option<String>), Error> {
     macro_rules! last {
         ($what:literal) => {
@@ -400,7 +407,8 @@ pub async fn note_engine_status(tx: &mut Tx, id: i64) -> Result<(EngineStatus, O
         };
     }
     const NOTE: &str = concat!(
-        "UPDATE workflows SET engine_status = CASE WHEN wanted IS NOT NULL THEN 'pending' ELSE coalesce(",
+        "UPDATE workflows SET engine_status = CASE WHEN wanted IS NOT NULL THEN \
+         CASE engine_status WHEN 'failed' THEN 'failed' ELSE 'pending' END ELSE coalesce(",
         last!("CASE deployment_state WHEN 'success' THEN NULL ELSE deployment_state END"),
         ", 'in_sync') END, engine_error = CASE WHEN wanted IS NOT NULL THEN engine_error ELSE ",
         last!(

@@ -2,6 +2,7 @@ use lakeport_store::testing::on_each_store;
 
 use super::*;
 use crate::workflows::testing::{add, named, publish};
+use crate::workflows::wanted::{By, EngineChange};
 
 fn page_of(page_num: i64, page_size: i64) -> Paging {
     Paging { page_num, page_size }
@@ -116,6 +117,27 @@ async fn publishing_makes_the_engines_state_deployed() {
         let workflow = find(&db, id).await.unwrap().unwrap();
         assert_eq!((workflow.status, workflow.published_version), (WorkflowStatus::Online, Some(2)));
         assert_eq!(names(&db, &[id, 99]).await.unwrap(), HashMap::from([(id, "a".to_owned())]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_restoration_stays_failed() {
+    on_each_store(async |db| {
+        let id = add(&db, named("a")).await.id;
+        let by = By::server("me", "r".to_owned());
+        let restore = Wanted::new(EngineChange::Restore, by);
+        let mut tx = db.begin().await.unwrap();
+        let (status, error) = (EngineStatus::Failed, Some("no"));
+        let open = OpenChange { wanted: &restore, due_at_ms: 5, tries: 3, status, error };
+        set_open(&mut tx, id, &open).await.unwrap();
+        // Such as by a publication.
+        let noted = note_engine_status(&mut tx, id).await.unwrap();
+        assert_eq!(noted, (EngineStatus::Failed, Some("no".to_owned())));
+        let noted = want(&mut tx, id, Some(&restore), 5).await.unwrap();
+        assert_eq!(noted, (EngineStatus::Pending, None));
+        assert_eq!(want(&mut tx, id, None, 5).await.unwrap(), (EngineStatus::InSync, None));
+        tx.commit().await.unwrap();
     })
     .await;
 }

@@ -16,6 +16,25 @@ use crate::audit::store::Actor;
 pub struct Wanted {
     pub change: EngineChange,
     pub by: By,
+    /// Another change was open before. Once this one is made, all that is stored is given to the engine.
+    #[serde(default)]
+    pub restores: bool,
+}
+
+impl Wanted {
+    pub fn new(change: EngineChange, by: By) -> Wanted {
+        Wanted { change, by, restores: false }
+    }
+
+    /// The stored schedule and status, on behalf of the same person.
+    pub fn restore(&self) -> Wanted {
+        Wanted::new(EngineChange::Restore, self.by.clone())
+    }
+
+    /// Something new, and not the end of an earlier change.
+    pub fn is_forward(&self) -> bool {
+        !self.change.is_follow_up()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +99,11 @@ impl EngineStatus {
 }
 
 impl EngineChange {
+    /// The end of an earlier change.
+    pub fn is_follow_up(&self) -> bool {
+        matches!(self, EngineChange::Restore | EngineChange::Settle)
+    }
+
     /// For people: the earlier change is about ….
     pub fn title(&self) -> &'static str {
         match self {
@@ -92,6 +116,12 @@ impl EngineChange {
 }
 
 impl By {
+    /// The server itself, after a decision of this person.
+    pub fn server(name: &str, request_id: String) -> By {
+        let (name, actor_kind, operation) = (name.to_owned(), String::new(), String::new());
+        By { actor: name.clone(), name, actor_kind, operation, request_id }
+    }
+
     pub fn of<S, P, Q, B>(call: &Call<S, P, Q, B>) -> By {
         let request_id = call.request_id.as_str().to_owned();
         match call.attempt.as_deref().map(Actor::from) {

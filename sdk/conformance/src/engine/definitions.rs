@@ -39,6 +39,31 @@ pub async fn definitions<S: Subject>(
     read(trial, workflow, &head).await
 }
 
+/// A removed workflow is not listed, and cannot be read.
+pub async fn after_removal<S: Subject>(trial: &mut Trial<'_, S>, removed: &WorkflowRef) -> Checked<()> {
+    let keyword = format!("conformance-{}", trial.setting.unique);
+    let listed = list(trial, &keyword, 100).await?;
+    let code = removed.code.clone().unwrap_or_default();
+    let holds = listed.iter().all(|head| head.code != code);
+    let what = format!("{code:?} is among {listed:?}");
+    let place = "definitions.entries, after the removal";
+    trial.expect(Area::Lifecycle, holds, place, &what, "a removed workflow is not listed");
+    let source = Source::Deployed((removed.project.clone().unwrap_or_default(), code));
+    let subject = trial.subject;
+    trial.must_refuse(READ, "a removed workflow", &["not_found"], subject.definition(&source)).await;
+    Ok(())
+}
+
+/// The state of a deployed workflow in the list, if it is there.
+pub async fn release_state<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    workflow: &WorkflowRef,
+) -> Checked<Option<String>> {
+    let listed = list(trial, &workflow.name, 100).await?;
+    let found = listed.into_iter().find(|head| Some(&head.code) == workflow.code.as_ref());
+    Ok(found.map(|head| head.release_state))
+}
+
 async fn list<S: Subject>(
     trial: &mut Trial<'_, S>,
     keyword: &str,

@@ -2,6 +2,7 @@
 
 use lakeport_bindings::engine::model::{Target, Workflow, WorkflowRef};
 
+use super::definitions;
 use super::samples::{self, Work};
 use super::subject::Subject;
 use super::trial::{Change, Checked, Trial};
@@ -66,6 +67,9 @@ pub async fn after_removal<S: Subject>(trial: &mut Trial<'_, S>, chain: &Workflo
     let (subject, request) = (trial.subject, trial.run(chain));
     let codes = ["not_found", "conflict", "invalid_input"];
     trial.must_refuse("runs.start", "a removed workflow", &codes, subject.start(&request)).await;
+    if trial.exports("definitions") {
+        definitions::after_removal(trial, chain).await.ok();
+    }
 }
 
 /// Once a year, so that it does not fire while the kit runs.

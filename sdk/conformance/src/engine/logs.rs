@@ -61,6 +61,21 @@ pub async fn logs<S: Subject>(trial: &mut Trial<'_, S>, run: &StartedRun, tries:
     Ok(())
 }
 
+/// The log of a try that has ended; `None` if the engine has no logs.
+pub async fn text<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    run: &StartedRun,
+    task_run: &str,
+) -> Checked<Option<String>> {
+    let (subject, request) = (trial.subject, request(run, task_run, PART_MAX_BYTES, true));
+    if let Err(error) = trial.ask(PLACE, subject.log(&request)).await?
+        && error.code == "unsupported"
+    {
+        return Ok(None);
+    }
+    Ok(Some(text_of(&read(trial, run, task_run, PART_MAX_BYTES).await?)))
+}
+
 /// A log of a task that runs can be read, and is not complete.
 pub async fn stream<S: Subject>(trial: &mut Trial<'_, S>, run: &StartedRun, one: &TaskRun) -> Checked<()> {
     let subject = trial.subject;

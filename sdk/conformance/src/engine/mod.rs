@@ -5,7 +5,7 @@
 //! the server's own plugin host. A [`Setting`] says which tasks the instance can run and how time passes.
 //!
 //! ```no_run
-//! # use lakeport_conformance::engine::{Conformance, Hosted, Setting, Tasks};
+//! # use lakeport_conformance::engine::{Conformance, Hosted, Prints, Setting, Tasks};
 //! # async fn check(engine: lakeport_plugins::engine::Engine) {
 //! let tasks = Tasks {
 //!     kind: "SHELL".to_owned(),
@@ -16,6 +16,11 @@
 //!     endless: "sleep 600".to_owned(),
 //!     slow: Some("sleep 5".to_owned()),
 //!     log_has: Some("done".to_owned()),
+//!     prints: Some(Prints {
+//!         before: "echo ".to_owned(),
+//!         after: String::new(),
+//!         place: "script".to_owned(),
+//!     }),
 //! };
 //! let subject = Hosted::new(engine, || lakeport_plugins::CallContext::new("conformance"));
 //! let report = Conformance { subject, setting: Setting::new(tasks) }.run().await;
@@ -38,11 +43,12 @@ mod schedules;
 mod setting;
 mod subject;
 mod trial;
+mod values;
 mod watcher;
 
 use lakeport_bindings::engine::model::{Workflow, WorkflowRef};
 
-pub use setting::{Bounds, Setting, Tasks, Wait};
+pub use setting::{Bounds, Prints, Setting, Tasks, Wait};
 pub use subject::{Hosted, Subject};
 
 use crate::report::{Area, Report};
@@ -90,6 +96,7 @@ async fn scenarios<S: Subject>(trial: &mut Trial<'_, S>, chain: &Workflow, mut c
         definitions::definitions(trial, chain, &current).await.ok();
     }
     runs::runs(trial, &current).await.ok();
+    values::values(trial).await.ok();
     failures::failures(trial).await.ok();
     failures::retry_all(trial, &current).await.ok();
     control::cancel(trial).await.ok();
@@ -100,7 +107,7 @@ async fn scenarios<S: Subject>(trial: &mut Trial<'_, S>, chain: &Workflow, mut c
     errors::errors(trial, &current).await.ok();
     chattiness::many_workflows(trial, &current).await.ok();
     if exports(trial, "schedules") {
-        schedules::schedules(trial, &mut current).await.ok();
+        schedules::schedules(trial, chain, &mut current).await.ok();
     }
     if exports(trial, "backfills") {
         backfills::backfills(trial, &mut current).await.ok();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use lakeport_bindings::engine::model::WorkflowRef;
+use lakeport_bindings::engine::model::{Workflow, WorkflowRef};
 
+use super::definitions;
 use super::deploys::yearly;
 use super::samples;
 use super::subject::Subject;
@@ -11,41 +12,88 @@ use super::trial::{Change, Checked, Stop, Trial};
 use super::watcher::Watcher;
 use crate::report::Area;
 
-/// Schedules are set, switched on and off, each of it twice, and removed.
-pub async fn schedules<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut WorkflowRef) -> Checked<()> {
+/// Why a schedule that is on must stay so.
+const STAYS_ON: &str = "whether a schedule is on stays as it is";
+
+/// Schedules are set, switched on and off, each of it twice, kept over a later revision, and removed.
+pub async fn schedules<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    chain: &Workflow,
+    workflow: &mut WorkflowRef,
+) -> Checked<()> {
     let yearly = samples::schedule(trial.setting, yearly(&trial.info.cron_dialect));
+    let mut later = chain.clone();
+    later.version += 1;
+    later.revision = samples::revision(later.id, later.version);
+    later.schedule = Some(yearly.clone());
     let changes = [
-        Change::SetSchedule(Some(yearly.clone())),
-        Change::SetOnline(true),
-        Change::SetOnline(true),
-        // Whether it is on stays as it is.
-        Change::SetSchedule(Some(yearly)),
-        Change::SetOnline(false),
-        Change::SetOnline(false),
+        (Change::SetSchedule(Some(yearly.clone())), false),
+        (Change::SetOnline(true), true),
+        (Change::SetOnline(true), true),
+        (Change::SetSchedule(Some(yearly)), true),
+        (Change::Redeploy(Box::new(later.clone())), true),
+        (Change::SetOnline(false), false),
+        (Change::SetOnline(false), false),
     ];
-    for change in &changes {
+    for (change, must_be_on) in &changes {
         trial.change(change, workflow).await?;
+        if *must_be_on {
+            is_listed_on(trial, change, workflow).await?;
+        }
     }
     if trial.setting.fires {
-        fires(trial, workflow).await?;
+        fires(trial, &later, workflow).await?;
+    } else {
+        trial.report.note("not checked: whether schedules fire, which the setting leaves out");
     }
     trial.change(&Change::SetSchedule(None), workflow).await?;
     trial.change(&Change::SetSchedule(None), workflow).await?;
     Ok(())
 }
 
-/// A schedule starts runs while it is on, and none after.
-async fn fires<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut WorkflowRef) -> Checked<()> {
+/// A workflow whose schedule is on is not listed as off, where the engine has a list.
+async fn is_listed_on<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    change: &Change,
+    workflow: &WorkflowRef,
+) -> Checked<()> {
+    if !trial.exports("definitions") {
+        return Ok(());
+    }
+    let state = definitions::release_state(trial, workflow).await?;
+    let holds = matches!(state.as_deref(), Some("ONLINE" | "UNKNOWN"));
+    let place = format!("{}, of a schedule that is on", change.function());
+    trial.expect(Area::Lifecycle, holds, &place, &format!("it is listed as {state:?}"), STAYS_ON);
+    Ok(())
+}
+
+/// A schedule starts runs while it is on, and none after. It stays on when it is set again, and when the workflow is
+/// deployed again.
+async fn fires<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    deployed: &Workflow,
+    workflow: &mut WorkflowRef,
+) -> Checked<()> {
     let (cron, period) = match trial.info.cron_dialect.as_str() {
         "unix5" => ("* * * * *", Duration::from_secs(60)),
         _ => ("0/5 * * * * ? *", Duration::from_secs(5)),
     };
     let often = samples::schedule(trial.setting, cron);
     let since = (trial.setting.now_ms)();
-    trial.change(&Change::SetSchedule(Some(often)), workflow).await?;
+    let mut later = deployed.clone();
+    later.version += 1;
+    later.revision = samples::revision(later.id, later.version);
+    later.schedule = Some(often.clone());
+    let set = Change::SetSchedule(Some(often));
+    trial.change(&set, workflow).await?;
     trial.change(&Change::SetOnline(true), workflow).await?;
     let mut watcher = Watcher::new(&[workflow], since);
-    let first = wait_for_scheduled(trial, &mut watcher, workflow.id, period).await;
+    let first = wait_for_scheduled(trial, &mut watcher, workflow.id, period, "schedules.online").await;
+    if first.is_ok() {
+        for change in [set, Change::Redeploy(Box::new(later))] {
+            stays_on(trial, &change, &mut watcher, workflow, period).await.ok();
+        }
+    }
     // Also if none came: it must not go on firing.
     trial.change(&Change::SetOnline(false), workflow).await?;
     let run = trial.wait_for_end(&mut watcher, &first?).await?;
@@ -68,23 +116,41 @@ async fn fires<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut WorkflowRef)
     Ok(())
 }
 
-/// The id of the first run that the schedule started.
+/// After the change the schedule starts runs as before.
+async fn stays_on<S: Subject>(
+    trial: &mut Trial<'_, S>,
+    change: &Change,
+    watcher: &mut Watcher,
+    workflow: &mut WorkflowRef,
+    period: Duration,
+) -> Checked<()> {
+    trial.change(change, workflow).await?;
+    // A run that was begun before the change may still appear.
+    trial.wait(period / 2).await;
+    trial.poll(watcher).await?;
+    let place = format!("{}, of a schedule that is on", change.function());
+    wait_for_scheduled(trial, watcher, workflow.id, period, &place).await.map(drop)
+}
+
+/// The id of the next run that the schedule starts.
 async fn wait_for_scheduled<S: Subject>(
     trial: &mut Trial<'_, S>,
     watcher: &mut Watcher,
     workflow: u64,
     period: Duration,
+    place: &str,
 ) -> Checked<String> {
+    let known: Vec<String> = watcher.seen.keys().cloned().collect();
     let mut waited = Duration::ZERO;
     while waited <= trial.setting.patience + period * 2 {
         trial.poll(watcher).await?;
-        let run = watcher.runs_of(workflow).find(|run| run.cause == "schedule");
+        let run = watcher.runs_of(workflow).find(|run| run.cause == "schedule" && !known.contains(&run.id));
         if let Some(run) = run {
             return Ok(run.id.clone());
         }
         waited += trial.wait_between(watcher).await;
     }
     let what = format!("no run after {} s", waited.as_secs());
-    trial.report.add(Area::Lifecycle, "schedules.online", what, "a schedule that is on starts runs");
+    trial.report.add(Area::Lifecycle, place, what, "a schedule that is on starts runs");
     Err(Stop)
 }

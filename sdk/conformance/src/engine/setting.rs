@@ -24,6 +24,19 @@ pub struct Tasks {
     pub slow: Option<String>,
     /// A text that the log of the succeeding task has, if it is known.
     pub log_has: Option<String>,
+    /// A task that prints values to its log, if there is one. Without it, parameters and dates are not checked.
+    pub prints: Option<Prints>,
+}
+
+/// The body of a task that prints values: `SELECT '` before them and `'` after, in the place `literal`.
+#[derive(Clone, Debug)]
+pub struct Prints {
+    /// The text before the values.
+    pub before: String,
+    /// The text after them.
+    pub after: String,
+    /// Where the values stand: `literal`, `bare` or `script`.
+    pub place: String,
 }
 
 /// The most upstream requests of one call. The kit counts them if it is given a counter.

@@ -20,7 +20,7 @@ const STATE_MAX_BYTES: usize = 16 * 1024;
 /// Steps of one change before the kit gives up.
 const STEPS_MAX: usize = 1_000;
 /// The codes of errors that every interface may give.
-const GENERAL_CODES: [&str; 17] = [
+const GENERAL_CODES: [&str; 16] = [
     "invalid_input",
     "not_found",
     "conflict",
@@ -35,7 +35,6 @@ const GENERAL_CODES: [&str; 17] = [
     "unreachable",
     "upstream_failed",
     "bad_answer",
-    "invalid_response",
     "unavailable",
     "internal",
 ];
@@ -73,19 +72,28 @@ pub struct Cost {
 #[derive(Clone, Debug)]
 pub enum Change {
     Deploy(Box<Workflow>),
+    /// Of a workflow whose schedule is on, and is to stay so.
+    Redeploy(Box<Workflow>),
     Remove,
     SetSchedule(Option<Schedule>),
     SetOnline(bool),
 }
 
 impl Change {
-    fn function(&self) -> &'static str {
+    pub fn function(&self) -> &'static str {
         match self {
-            Change::Deploy(_) => "deploys.deploy",
+            Change::Deploy(_) | Change::Redeploy(_) => "deploys.deploy",
             Change::Remove => "deploys.remove",
             Change::SetSchedule(_) => "schedules.set",
             Change::SetOnline(true) => "schedules.online",
             Change::SetOnline(false) => "schedules.offline",
+        }
+    }
+
+    fn deployed(&self) -> Option<&Workflow> {
+        match self {
+            Change::Deploy(workflow) | Change::Redeploy(workflow) => Some(workflow),
+            _ => None,
         }
     }
 }
@@ -262,7 +270,7 @@ impl<S: Subject> Trial<'_, S> {
     /// Makes a change and follows it to its end, as the host does. Keeps `current` up to date.
     pub async fn change(&mut self, change: &Change, current: &mut WorkflowRef) -> Checked<Deployment> {
         let function = change.function();
-        if matches!(change, Change::Deploy(_)) && !self.deployed.iter().any(|one| one.id == current.id) {
+        if change.deployed().is_some() && !self.deployed.iter().any(|one| one.id == current.id) {
             self.deployed.push(current.clone());
         }
         let mut answer = self.step(change, current).await?;
@@ -295,11 +303,11 @@ impl<S: Subject> Trial<'_, S> {
         let (subject, function) = (self.subject, change.function());
         let what = format!("the workflow {}", current.name);
         match change {
-            Change::Deploy(workflow) => {
+            Change::Deploy(workflow) | Change::Redeploy(workflow) => {
                 let request = DeployRequest {
                     workflow: (**workflow).clone(),
                     current: current.clone(),
-                    online: false,
+                    online: matches!(change, Change::Redeploy(_)),
                     extra: None,
                 };
                 self.must(function, &what, subject.deploy(&request)).await
@@ -315,10 +323,7 @@ impl<S: Subject> Trial<'_, S> {
     }
 
     async fn status(&mut self, change: &Change, current: &WorkflowRef) -> Checked<Deployment> {
-        let revision = match change {
-            Change::Deploy(workflow) => Some(workflow.revision.as_str()),
-            _ => None,
-        };
+        let revision = change.deployed().map(|workflow| workflow.revision.as_str());
         let subject = self.subject;
         self.must("deploys.status", change.function(), subject.status(current, revision)).await
     }
@@ -351,7 +356,7 @@ impl<S: Subject> Trial<'_, S> {
             self.report.add(Area::Lifecycle, function, format!("it failed: {what}"), why);
             return Err(Stop);
         }
-        if let (Change::Deploy(workflow), "done") = (change, phase) {
+        if let (Some(workflow), "done") = (change.deployed(), phase) {
             let why = "a deployment that is done has the engine's code of the workflow";
             self.require(Area::Contract, current.code.is_some(), function, "no code", why)?;
             current.revision = Some(workflow.revision.clone());

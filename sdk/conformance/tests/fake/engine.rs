@@ -121,6 +121,7 @@ impl Subject for FakeEngine {
             "retry_all",
             "log_stream",
             "start_at",
+            "run_params",
             "backfill_list",
         ];
         let does_little = self.0.borrow().is(Fault::DoesLittle);
@@ -185,7 +186,7 @@ impl Subject for FakeEngine {
         }
         let code = known.unwrap_or_else(|| format!("w{}", scheduler.codes));
         let cron = request.workflow.schedule.as_ref().map(|schedule| schedule.cron.clone());
-        let online = scheduler.deployed.get(&code).is_some_and(|one| one.online);
+        let online = request.online && !scheduler.is(Fault::DeploysOff);
         let workflow = request.workflow.clone();
         let next_ms = scheduler.now_ms;
         scheduler
@@ -231,6 +232,11 @@ impl Subject for FakeEngine {
             _ => Vec::new(),
         };
         let id = scheduler.begin(&code, Some(request.key.clone()), "manual", request.business_time, left_out);
+        let run = scheduler.runs.last_mut().expect("it was just begun");
+        for param in &request.params {
+            run.workflow.params.retain(|one| one.name != param.name);
+            run.workflow.params.push(param.clone());
+        }
         Ok(Started { instance: Some(id), trigger: None, found: false })
     }
 
@@ -386,9 +392,10 @@ impl Subject for FakeEngine {
     async fn set_schedule(&self, workflow: &WorkflowRef, schedule: Option<&Schedule>) -> Answer<Deployment> {
         let mut scheduler = self.scheduler(2);
         let code = code_of(&scheduler, workflow)?;
-        let now = scheduler.now_ms;
+        let (now, sets_off) = (scheduler.now_ms, scheduler.is(Fault::SetsOff));
         let one = scheduler.deployed.get_mut(&code).expect("it is deployed");
         one.next_ms = now;
+        one.online &= !sets_off;
         one.cron = schedule.map(|schedule| schedule.cron.clone());
         Ok(change("done"))
     }
@@ -414,8 +421,8 @@ impl Subject for FakeEngine {
     async fn definitions(&self, query: &DefinitionQuery) -> Answer<DefinitionPage> {
         let scheduler = self.scheduler(1);
         let keyword = query.keyword.clone().unwrap_or_default().to_lowercase();
-        let is_found =
-            |one: &Deployed| !one.is_removed && one.workflow.name.to_lowercase().contains(&keyword);
+        let is_listed = |one: &Deployed| !one.is_removed || scheduler.is(Fault::ListsRemoved);
+        let is_found = |one: &Deployed| is_listed(one) && one.workflow.name.to_lowercase().contains(&keyword);
         let head = |(code, one): (&String, &Deployed)| DefinitionHead {
             project: String::new(),
             code: code.clone(),

@@ -29,6 +29,13 @@ pub enum Fault {
     FiresWhenOff,
     LosesDates,
     LosesEdges,
+    /// A later revision switches the schedule off.
+    DeploysOff,
+    /// A schedule that is set is off.
+    SetsOff,
+    /// The dates in a body are those of today.
+    UsesToday,
+    ListsRemoved,
     Traps,
     TakesAnyCursor,
     RunsRemoved,

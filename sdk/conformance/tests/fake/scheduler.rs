@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lakeport_bindings::engine::model::Workflow;
+use lakeport_bindings::engine::model::{BodyPart, BodyValue, Workflow};
 
 use super::Fault;
 
@@ -15,6 +15,9 @@ const SLOW_MS: i64 = 3_000;
 /// The cron of the kit that fires.
 const OFTEN: &str = "0/5 * * * * ? *";
 const OFTEN_MS: i64 = 5_000;
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// 2001-01-01 00:00:00
+const YEAR_2001_MS: i64 = 978_307_200_000;
 
 pub struct FakeScheduler {
     pub fault: Option<Fault>,
@@ -157,7 +160,8 @@ impl FakeScheduler {
         if run.ended.is_some() {
             return;
         }
-        let mut has_changed = end_tasks(run, now);
+        let date = run.date.filter(|_| self.fault != Some(Fault::UsesToday)).unwrap_or(now);
+        let mut has_changed = end_tasks(run, now, date);
         if !run.is_paused {
             has_changed |= begin_tasks(run, now);
         }
@@ -175,7 +179,42 @@ impl FakeScheduler {
     }
 }
 
-fn end_tasks(run: &mut Run, now: i64) -> bool {
+/// A body with its values, for a date of this century.
+fn printed(workflow: &Workflow, task: u64, date: i64) -> String {
+    let day = |at_ms: i64, separator: &str| {
+        let (mut days, mut year) = ((at_ms - YEAR_2001_MS) / DAY_MS, 2001);
+        let is_leap = |year: i64| year % 4 == 0;
+        while days >= 365 + i64::from(is_leap(year)) {
+            days -= 365 + i64::from(is_leap(year));
+            year += 1;
+        }
+        let february = 28 + i64::from(is_leap(year));
+        let mut month = 1;
+        for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+            if days < length {
+                break;
+            }
+            days -= length;
+            month += 1;
+        }
+        format!("{year}{separator}{month:02}{separator}{:02}", days + 1)
+    };
+    let value = |value: &BodyValue| match value.source.as_str() {
+        "global" => {
+            workflow.params.iter().find(|param| param.name == value.name).map(|one| one.value.clone())
+        }
+        "built_in" => Some(day(date - DAY_MS, "")),
+        _ => Some(day(date, "-")),
+    };
+    let body = workflow.tasks.iter().find(|one| one.id == task).map(|task| task.body.as_slice());
+    let part = |part: &BodyPart| match part {
+        BodyPart::Text(text) => text.clone(),
+        BodyPart::Value(one) => value(one).unwrap_or_default(),
+    };
+    body.unwrap_or_default().iter().map(part).collect()
+}
+
+fn end_tasks(run: &mut Run, now: i64, date: i64) -> bool {
     let mut has_changed = false;
     let workflow = run.workflow.clone();
     for one in run.tries.iter_mut().filter(|one| one.ended.is_none()) {
@@ -188,6 +227,7 @@ fn end_tasks(run: &mut Run, now: i64) -> bool {
         };
         if now - one.started >= takes {
             (one.state, one.ended) = (end, Some(now));
+            one.log.push_str(&format!("it is {}\n", printed(&workflow, one.task, date)));
             one.log.push_str(&format!("end of {}, after {takes} ms\n", one.name));
             has_changed = true;
         }

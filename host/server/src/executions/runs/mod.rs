@@ -235,14 +235,13 @@ async fn start(
     };
     failpoints::reach("runs.started");
     let trigger = started.trigger.or_else(|| started.instance.clone());
-    let Some(trigger) = trigger else {
-        let message = "it named neither the run nor the code of its start".to_owned();
-        return Err(client.broke("runs.start", Some(request.workflow.id), message));
-    };
-    answered(state, run, started.instance.as_deref(), &trigger).await?;
+    // An engine that names neither has accepted it all the same: the run is found by its key.
+    if let Some(trigger) = &trigger {
+        answered(state, run, started.instance.as_deref(), trigger).await?;
+    }
     match started.instance {
         Some(instance_id) => Ok(instance_id),
-        None => begun(state, client, deployed, run, &trigger).await,
+        None => begun(state, client, deployed, run, trigger).await,
     }
 }
 
@@ -252,13 +251,17 @@ async fn begun(
     client: &EngineClient,
     deployed: &Deployed,
     run: &Run,
-    trigger: &str,
+    trigger: Option<String>,
 ) -> Result<String, Error> {
-    let run = Run { trigger: Some(trigger.to_owned()), ..run.clone() };
+    let run = Run { trigger, ..run.clone() };
     loop {
         sleep(LOOK_INTERVAL).await;
-        if let Some(instance_id) = found(state, client, deployed, &run).await? {
-            return Ok(instance_id);
+        match found(state, client, deployed, &run).await {
+            Ok(Some(instance_id)) => return Ok(instance_id),
+            Ok(None) => {}
+            // The run was accepted: an engine that is away does not make that a failure.
+            Err(error) if engines::is_momentary(&error) => {}
+            Err(error) => return Err(error),
         }
     }
 }

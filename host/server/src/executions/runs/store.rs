@@ -103,6 +103,28 @@ pub async fn known(db: &Db, engine: &str, instance_ids: &[&str], keys: &[&str]) 
     db.read(db.words(KNOWN), &values).await?.iter().map(run).collect()
 }
 
+/// Open runs that are known by the codes of their starts alone.
+pub async fn known_by_trigger(db: &Db, engine: &str, triggers: &[&str]) -> Result<Vec<Run>, Error> {
+    const KNOWN: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL \
+             AND trigger_code IN (SELECT value FROM json_each($2)) ORDER BY id"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND trigger_code = ANY \
+             (ARRAY(SELECT json_array_elements_text(CAST($2 AS json)) COLLATE \"C\")) ORDER BY id"
+        ),
+    };
+    if triggers.is_empty() {
+        return Ok(Vec::new());
+    }
+    db.read(db.words(KNOWN), &[engine.into(), json(triggers)?]).await?.iter().map(run).collect()
+}
+
 /// The watched runs with an instance, of a range of workflow ids; oldest first.
 pub async fn open(
     db: &Db,

@@ -180,3 +180,19 @@ async fn ended_runs_are_purged_and_open_ones_are_not() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_run_is_known_by_the_code_of_its_start_until_it_has_an_instance() {
+    on_each_store(async |db| {
+        let run = added(&db, asked("k1")).await;
+        let known = async || known_by_trigger(&db, "local", &["t0", "t1"]).await.unwrap();
+        assert_eq!(known().await, []);
+        with_answer(&db, &run, None).await;
+        assert_eq!(known().await.iter().map(|run| run.id).collect::<Vec<_>>(), [run.id]);
+        assert_eq!(known_by_trigger(&db, "other", &["t1"]).await.unwrap(), []);
+        assert_eq!(known_by_trigger(&db, "local", &[]).await.unwrap(), []);
+        with_answer(&db, &run, Some("i1")).await;
+        assert_eq!(known().await, []);
+    })
+    .await;
+}

@@ -82,3 +82,41 @@ fn unstarted_tasks_are_removed_when_unreported() {
         assert_eq!(unsaid(state).1, [2], "{state}");
     }
 }
+
+#[test]
+fn a_run_is_known_by_id_key_or_start() {
+    let instance = |id: &str, key: Option<&str>, trigger: Option<&str>| Instance {
+        id: id.to_owned(),
+        workflow: 7,
+        key: key.map(str::to_owned),
+        trigger: trigger.map(str::to_owned),
+        cause: "manual".to_owned(),
+        business_time: None,
+        state: "running".to_owned(),
+        engine_state: "RUNNING".to_owned(),
+        attempt: 1,
+        started: None,
+        ended: None,
+        message: None,
+        extra: None,
+    };
+    let asked = |id: i64, key: &str, trigger: Option<&str>| Run {
+        id,
+        key: Some(key.to_owned()),
+        trigger: trigger.map(str::to_owned),
+        instance_id: None,
+        ..run("running")
+    };
+    let known = [run("running"), asked(4, "k4", None), asked(5, "k5", Some("t5"))];
+    for (instance, expected) in [
+        (instance("11", None, None), Some(3)),
+        (instance("12", Some("k4"), None), Some(4)),
+        // The engine keeps no key.
+        (instance("12", None, Some("t5")), Some(5)),
+        (instance("12", None, Some("t6")), None),
+        (instance("12", None, None), None),
+        (instance("11", Some("k4"), Some("t5")), Some(3)),
+    ] {
+        assert_eq!(known_as(&known, &instance).map(|run| run.id), expected, "{instance:?}");
+    }
+}

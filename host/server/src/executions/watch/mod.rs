@@ -8,7 +8,7 @@ mod records;
 mod round;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::{
@@ -85,6 +85,18 @@ pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(),
 /// What tells a workflow's runs from others'.
 fn watched(workflow: &WorkflowRef) -> Watched {
     Watched { id: workflow.id, code: workflow.code.clone(), project: workflow.project.clone() }
+}
+
+/// The stored run that the engine shows: by its id, or while that is not known by the key or the code of its start.
+fn known_as<'r>(known: &'r [Run], instance: &Instance) -> Option<&'r Run> {
+    let is_same = |mine: &Option<String>, other: &Option<String>| mine.is_some() && mine == other;
+    let by_id = known.iter().find(|run| run.instance_id.as_ref() == Some(&instance.id));
+    by_id.or_else(|| {
+        known.iter().find(|run| {
+            let is_start = is_same(&run.key, &instance.key) || is_same(&run.trigger, &instance.trigger);
+            run.instance_id.is_none() && is_start
+        })
+    })
 }
 
 /// A run that is asked for by its id.
@@ -166,12 +178,22 @@ impl Watch<'_> {
         }
         let ids: Vec<&str> = latest.keys().copied().collect();
         let keys: Vec<&str> = latest.values().filter_map(|instance| instance.key.as_deref()).collect();
-        let known = runs::store::known(&self.state.db, &self.record.name, &ids, &keys).await?;
+        let triggers: Vec<&str> =
+            latest.values().filter_map(|instance| instance.trigger.as_deref()).collect();
+        let (db, engine) = (&self.state.db, &self.record.name);
+        let mut known = runs::store::known(db, engine, &ids, &keys).await?;
+        for run in runs::store::known_by_trigger(db, engine, &triggers).await? {
+            if known.iter().all(|known| known.id != run.id) {
+                known.push(run);
+            }
+        }
         let now_ms = self.state.clock.now_ms();
-        let mut changed: Vec<Seen> = latest
-            .into_values()
-            .filter_map(|instance| self.seen(workflows, &known, instance, now_ms))
-            .collect();
+        let (mut changed, mut taken): (Vec<Seen>, HashSet<i64>) = (Vec::new(), HashSet::new());
+        for instance in latest.into_values() {
+            // A start has one run.
+            let before = known_as(&known, instance).filter(|run| taken.insert(run.id));
+            changed.extend(self.seen(workflows, before, instance, now_ms));
+        }
         changed.sort_by_key(|seen| (seen.after.started_at_ms.unwrap_or(i64::MAX), seen.after.id));
         Ok(changed)
     }
@@ -179,15 +201,11 @@ impl Watch<'_> {
     fn seen(
         &self,
         workflows: &HashMap<i64, WorkflowRef>,
-        known: &[Run],
+        before: Option<&Run>,
         instance: &Instance,
         now_ms: i64,
     ) -> Option<Seen> {
-        let is_it = |run: &&Run| match &run.instance_id {
-            Some(id) => *id == instance.id,
-            None => run.key.is_some() && run.key == instance.key,
-        };
-        let Some(before) = known.iter().find(is_it) else {
+        let Some(before) = before else {
             let workflow = workflows.get(&i64::try_from(instance.workflow).ok()?)?;
             let after = records::seen(&self.record.name, &workflow.name, instance, now_ms);
             return Some(Seen { before: None, after });

@@ -20,7 +20,7 @@ const PAGES_MAX: usize = 20;
 /// Where the first pass over a bucket begins, before now.
 const LOOK_BACK_MS: i64 = HOUR_MS;
 
-/// The polling interval while something is running.
+/// The polling interval while something is running, and the least that an engine may ask for.
 const OPEN_INTERVAL: Duration = Duration::from_secs(1);
 /// The polling interval while nothing is running.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
@@ -68,7 +68,8 @@ impl Watch<'_> {
         let own = if open.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
         // A start without an answer is looked for.
         let is_open = runs::store::has_unanswered(db, engine).await?;
-        Ok(Round::Wait(wait.filter(|_| !buckets.is_empty() && !is_open).unwrap_or(own)))
+        let wait = wait.filter(|_| !buckets.is_empty() && !is_open);
+        Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL))))
     }
 
     /// Everything since the last pass, one answer after the other.

@@ -14,7 +14,7 @@ use crate::scheduler::parameters;
 use crate::sql_tables;
 use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
-use crate::workflows::forms::FailureStrategy;
+use crate::workflows::schedules;
 use crate::workflows::tasks::definition::{Content as TaskContent, Kind, SHELL};
 use crate::workflows::tasks::forms::Priority;
 use crate::workflows::tasks::{kinds_of, saving};
@@ -162,11 +162,10 @@ fn missing_features(
         let why = "the engine runs all runs of a workflow side by side; set it to parallel".to_owned();
         check.errors.push(Problem::of_workflow("concurrency", why));
     }
-    let ends =
-        content.schedule.as_ref().is_some_and(|schedule| schedule.failure_strategy == FailureStrategy::End);
-    if ends && !has("failure_end")? {
-        let why = "the engine cannot end a run at a failure; set failureStrategy to CONTINUE".to_owned();
-        check.errors.push(Problem::of_workflow("schedule.failureStrategy", why));
+    if let Some(schedule) = &content.schedule
+        && let Some(why) = schedules::unfit(client, workflow_id.unsigned_abs(), schedule)?
+    {
+        check.errors.push(Problem::of_workflow("schedule.failureStrategy", why.to_owned()));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -22,7 +23,7 @@ use super::{Publication, TOPIC, api, check, digests, store};
 use crate::engines::{self, EngineClient};
 use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
-use crate::workflows::wanted::{EngineChange, Wanted};
+use crate::workflows::wanted::By;
 use crate::workflows::{Deployed, Workflow, WorkflowStatus};
 use crate::workflows::{engine_lock, reconcile, store as workflows, versions};
 
@@ -106,7 +107,7 @@ impl Work for Worker {
 async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
     let work = async |turn: &Held| match AssertUnwindSafe(work(&state, &record, turn)).catch_unwind().await {
         Ok(written) => written,
-        Err(_) => end(&state, &record, turn, Err(FAILED.to_owned())).await,
+        Err(_) => end(&state, &record, turn, Err(NotDone::asked(FAILED.to_owned()))).await,
     };
     if let Some(Err(error)) = turn.work(&state.stopping, work).await {
         tracing::warn!(publication = record.id, "a deployment goes on later: {error}");
@@ -114,8 +115,25 @@ async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
     }
 }
 
-/// The deployment with the engine's answer, or the reason of the failure.
-type Outcome = Result<Done, String>;
+/// The deployment with the engine's answer, or the failure.
+type Outcome = Result<Done, NotDone>;
+
+/// A deployment that came to nothing.
+struct NotDone {
+    reason: String,
+    /// The engine may have made a part of it.
+    has_asked: bool,
+}
+
+impl NotDone {
+    fn unasked(reason: String) -> NotDone {
+        NotDone { reason, has_asked: false }
+    }
+
+    fn asked(reason: String) -> NotDone {
+        NotDone { reason, has_asked: true }
+    }
+}
 
 struct Done {
     deployed: Deployed,
@@ -138,13 +156,15 @@ async fn work(state: &Workflows, record: &Publication, turn: &Held) -> Result<()
     let Some(workflow) = workflows::find(&state.db, record.workflow_id).await? else { return Ok(()) };
     let outcome = match timeout(DEPLOYMENT_MAX, deploy(state, record, &workflow, turn)).await {
         Ok(outcome) => outcome?,
-        Err(_) => Err(format!("the engine was not done after {DEPLOYMENT_MAX:?}")),
+        Err(_) => Err(NotDone::asked(format!("the engine was not done after {DEPLOYMENT_MAX:?}"))),
     };
     match &outcome {
         Ok(done) => {
             tracing::info!(workflow = workflow.id, code = done.deployed.code, "a workflow was deployed")
         }
-        Err(reason) => tracing::warn!(workflow = workflow.id, "a workflow was not deployed: {reason}"),
+        Err(failed) => {
+            tracing::warn!(workflow = workflow.id, "a workflow was not deployed: {}", failed.reason)
+        }
     }
     end(state, record, turn, outcome).await
 }
@@ -156,20 +176,21 @@ async fn deploy(
     turn: &Held,
 ) -> Result<Outcome, Error> {
     let Some(submitted) = Submitted::read(state, workflow, record.version).await? else {
-        return Ok(Err(format!("there is no version {} of the workflow", record.version)));
+        let reason = format!("there is no version {} of the workflow", record.version);
+        return Ok(Err(NotDone::unasked(reason)));
     };
     let engine = &submitted.snapshot.content.scheduler_engine;
     if workflow.engine() != engine {
         let now = workflow.engine();
         let reason = format!("the version is for the engine `{engine}`, and the workflow is on `{now}`");
-        return Ok(Err(reason));
+        return Ok(Err(NotDone::unasked(reason)));
     }
     let call_id = format!("publication-{}", record.id);
-    let asked = Asked { state, engine, call_id, client: Mutex::default() };
+    let asked = Asked { state, engine, call_id, client: Mutex::default(), is_stale: AtomicBool::new(false) };
     let built = match built(&asked, workflow.id, &submitted).await {
         Ok(built) => built,
         Err(error) if is_of_the_store(&error) => return Err(error),
-        Err(error) => return Ok(Err(told(&error))),
+        Err(error) => return Ok(Err(NotDone::unasked(told(&error)))),
     };
     let known = workflow.deployed.clone();
     let current = known.unwrap_or_else(|| Deployed {
@@ -186,7 +207,8 @@ async fn deploy(
     let online = workflow.status == WorkflowStatus::Online && submitted.snapshot.content.schedule.is_some();
     let deployed = Steps { turn, asked: &asked, current }.take(built, online).await?;
     let schedule = submitted.snapshot.content.schedule_text();
-    Ok(deployed.map(|deployed| Done { deployed, digest: submitted.definition_digest(), schedule }))
+    let done = |deployed| Done { deployed, digest: submitted.definition_digest(), schedule };
+    Ok(deployed.map(done).map_err(NotDone::asked))
 }
 
 /// Whether the server's own store failed, not the engine: the deployment continues later.
@@ -197,8 +219,12 @@ fn is_of_the_store(error: &Error) -> bool {
 /// The workflow for the engine, after a check; `cannot_run` with its problems.
 async fn built(asked: &Asked<'_>, id: i64, submitted: &Submitted) -> Result<model::Workflow, Error> {
     let check = || async { check::check(asked.state, id, submitted, &*asked.client().await?).await };
-    patiently(|| asked.forget(), check).await?.refuse()?;
-    patiently(|| asked.forget(), || async { submitted.for_engine(id, &*asked.client().await?).await }).await
+    patiently(|error| asked.renew(error), check).await?.refuse()?;
+    patiently(
+        |error| asked.renew(error),
+        || async { submitted.for_engine(id, &*asked.client().await?).await },
+    )
+    .await
 }
 
 /// The engine of a deployment.
@@ -207,22 +233,33 @@ struct Asked<'d> {
     engine: &'d str,
     call_id: String,
     client: Mutex<Option<Arc<EngineClient>>>,
+    /// The engine's settings may have changed since.
+    is_stale: AtomicBool,
 }
 
 impl Asked<'_> {
     /// The client of all calls, so that one generation of the plugin makes the whole deployment.
     async fn client(&self) -> Result<Arc<EngineClient>, Error> {
-        if let Some(client) = &*self.client.lock() {
+        let known = self.client.lock().clone();
+        if let Some(client) = known.as_ref().filter(|_| !self.is_stale.load(Ordering::Relaxed)) {
             return Ok(Arc::clone(client));
         }
-        let client = Arc::new(engine_client(self.state, self.engine, &self.call_id).await?);
-        *self.client.lock() = Some(Arc::clone(&client));
-        Ok(client)
+        let fresh = engine_client(self.state, self.engine, &self.call_id).await?;
+        let fresh = Arc::new(match &known {
+            Some(known) => fresh.pinned_like(known),
+            None => fresh,
+        });
+        *self.client.lock() = Some(Arc::clone(&fresh));
+        self.is_stale.store(false, Ordering::Relaxed);
+        Ok(fresh)
     }
 
-    /// The next call has the settings and the generation of then: those of now did not get through.
-    fn forget(&self) {
-        *self.client.lock() = None;
+    /// The next call has the settings of then: those of now did not get through. The generation stays, unless it is gone.
+    fn renew(&self, error: &Error) {
+        self.is_stale.store(true, Ordering::Relaxed);
+        if ["plugin_replaced", "plugin_not_active"].contains(&error.code()) {
+            *self.client.lock() = None;
+        }
     }
 }
 
@@ -234,9 +271,9 @@ fn told(error: &Error) -> String {
     error.message().to_owned()
 }
 
-/// Retries a call, after `forget`, while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
+/// Retries a call, after `renew`, while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
 /// pauses grow, and are at least as long as the engine requests.
-async fn patiently<T, F>(forget: impl Fn(), call: impl Fn() -> F) -> Result<T, Error>
+async fn patiently<T, F>(renew: impl Fn(&Error), call: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
@@ -247,7 +284,7 @@ where
             Err(error) if engines::is_momentary(&error) => error,
             answer => return answer,
         };
-        forget();
+        renew(&error);
         let pause = match &error {
             Error::Refused(refusal) => refusal.retry_after_s.map(Duration::from_secs),
             Error::Internal(_) => None,
@@ -274,15 +311,19 @@ impl Steps<'_> {
         let name = built.name.clone();
         let mut request =
             DeployRequest { workflow: built, current: self.current.reference(), online, extra: None };
-        let mut answer =
-            patiently(|| self.asked.forget(), || async { self.asked.client().await?.deploy(&request).await })
-                .await;
+        let mut answer = patiently(
+            |error| self.asked.renew(error),
+            || async { self.asked.client().await?.deploy(&request).await },
+        )
+        .await;
         for _ in 0..STEPS_MAX {
             let deployment = match answer {
                 Ok(deployment) => deployment,
                 Err(error) => return Ok(Err(told(&error))),
             };
-            self.current.learn(&deployment);
+            if let Err(error) = self.learn("deploys.deploy", &deployment).await {
+                return Ok(Err(told(&error)));
+            }
             match deployment.phase.as_str() {
                 "done" => {
                     self.current.revision = Some(revision);
@@ -293,7 +334,7 @@ impl Steps<'_> {
                     keep(self.asked.state, self.turn, &self.current).await?;
                     request.current = self.current.reference();
                     answer = patiently(
-                        || self.asked.forget(),
+                        |error| self.asked.renew(error),
                         || async { self.asked.client().await?.deploy(&request).await },
                     )
                     .await;
@@ -311,6 +352,11 @@ impl Steps<'_> {
         Ok(Err(format!("the engine was not done after {STEPS_MAX} steps")))
     }
 
+    async fn learn(&mut self, function: &'static str, answer: &model::Deployment) -> Result<(), Error> {
+        let client = self.asked.client().await?;
+        self.current.learn(&client, function, answer)
+    }
+
     /// Polls the status until the deployment has ended. Polling is not a step: only its time is limited.
     async fn waited(
         &mut self,
@@ -323,13 +369,15 @@ impl Steps<'_> {
             sleep(wait.clamp(STATUS_INTERVAL, STATUS_INTERVAL_MAX)).await;
             let reference = self.current.reference();
             let status = patiently(
-                || self.asked.forget(),
+                |error| self.asked.renew(error),
                 || async { self.asked.client().await?.status(&reference, Some(revision)).await },
             );
             match status.await {
                 Ok(answer) if answer.phase == "waiting" => {
                     poll_ms = answer.poll_ms;
-                    self.current.learn(&answer);
+                    if let Err(error) = self.learn("deploys.status", &answer).await {
+                        return Ok(Err(error));
+                    }
                     keep(self.asked.state, self.turn, &self.current).await?;
                 }
                 answer => return Ok(answer),
@@ -354,22 +402,33 @@ async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outc
     let (code, reason) = match &outcome {
         Ok(done) => (done.deployed.code.as_deref(), None),
         // PostgreSQL's texts have no NUL.
-        Err(reason) => {
-            (None, Some(reason.chars().filter(|&c| c != '\0').take(REASON_MAX_CHARS).collect::<String>()))
+        Err(failed) => {
+            let reason = failed.reason.chars().filter(|&c| c != '\0').take(REASON_MAX_CHARS);
+            (None, Some(reason.collect::<String>()))
         }
     };
     if !store::end(&mut tx, record.id, code, reason.as_deref(), now_ms).await? {
         return Ok(());
     }
-    if let (Ok(done), Some(mut workflow)) = (outcome, workflow) {
-        workflows::set_deployed(&mut tx, &done.deployed).await?;
-        if let Some(Wanted { change: EngineChange::Restore | EngineChange::Settle, .. }) = workflow.wanted {
-            // The engine has the whole workflow anew.
-            workflows::want(&mut tx, workflow.id, None, now_ms).await?;
+    match (outcome, workflow) {
+        (Ok(done), Some(mut workflow)) => {
+            workflows::set_deployed(&mut tx, &done.deployed).await?;
+            if workflow.wanted.as_ref().is_some_and(|open| !open.is_forward()) {
+                // The engine has all of the workflow.
+                workflows::want(&mut tx, workflow.id, None, now_ms).await?;
+            }
+            workflow.note_published(record.version, done.digest, done.schedule);
+            workflows::set_published(&mut tx, &workflow).await?;
+            versions::check_tasks(&mut tx, &mut workflow).await?;
         }
-        workflow.note_published(record.version, done.digest, done.schedule);
-        workflows::set_published(&mut tx, &workflow).await?;
-        versions::check_tasks(&mut tx, &mut workflow).await?;
+        (Err(failed), Some(workflow)) if failed.has_asked && workflow.in_engine().is_some() => {
+            let reason =
+                format!("version {} was not deployed: {}", record.version, reason.unwrap_or_default());
+            let by = record.decided_by.as_deref().unwrap_or_default();
+            let by = By::server(by, format!("publication-{}", record.id));
+            reconcile::restore_after(&mut tx, &workflow, by, &reason, now_ms).await?;
+        }
+        _ => {}
     }
     api::settle(&mut tx, record, None).await?;
     tx.commit().await?;
@@ -387,7 +446,7 @@ mod tests {
     async fn tried(error: fn() -> Error) -> (u32, Result<(), Error>) {
         let calls = Cell::new(0);
         let outcome = patiently(
-            || (),
+            |_| (),
             || {
                 calls.set(calls.get() + 1);
                 let answer = if calls.get() == 1 { Err(error()) } else { Ok(()) };
