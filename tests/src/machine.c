@@ -1,7 +1,8 @@
 /* Loaded into a server under test (LD_PRELOAD): moves its wall clock, and fills its disk.
  *
  * MACHINE names a file of two numbers: the seconds by which the wall clock is ahead, and 1 while the disk is full.
- * MACHINE_DISK is the folder, with a slash at its end, whose files cannot grow then. */
+ * MACHINE_DISK is the folder, with a slash at its end, in whose files nothing can be written
+ * then, as on file systems that copy what is written over. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -65,13 +65,9 @@ static int is_on_disk(int file)
     return length >= (ssize_t)strlen(disk) && strncmp(path, disk, strlen(disk)) == 0;
 }
 
-/* Whether the disk is too full for the file to have this many bytes. */
-static int is_too_full(int file, off_t bytes)
+static int is_full(int file)
 {
-    struct stat now;
-    if (!machine || !machine[1] || fstat(file, &now) != 0 || !S_ISREG(now.st_mode))
-        return 0;
-    if (bytes <= now.st_size || !is_on_disk(file))
+    if (!machine || !machine[1] || !is_on_disk(file))
         return 0;
     errno = ENOSPC;
     return 1;
@@ -79,31 +75,15 @@ static int is_too_full(int file, off_t bytes)
 
 ssize_t write(int file, const void *from, size_t count)
 {
-    if (machine && machine[1]) {
-        off_t at = lseek(file, 0, SEEK_CUR);
-        if (at >= 0 && is_too_full(file, at + (off_t)count))
-            return -1;
-        errno = 0;
-    }
-    return syscall(SYS_write, file, from, count);
+    return is_full(file) ? -1 : syscall(SYS_write, file, from, count);
 }
 
 ssize_t pwrite(int file, const void *from, size_t count, off_t at)
 {
-    return is_too_full(file, at + (off_t)count) ? -1 : syscall(SYS_pwrite64, file, from, count, at);
+    return is_full(file) ? -1 : syscall(SYS_pwrite64, file, from, count, at);
 }
 
 ssize_t pwrite64(int file, const void *from, size_t count, off_t at)
 {
     return pwrite(file, from, count, at);
-}
-
-int ftruncate(int file, off_t bytes)
-{
-    return is_too_full(file, bytes) ? -1 : (int)syscall(SYS_ftruncate, file, bytes);
-}
-
-int ftruncate64(int file, off_t bytes)
-{
-    return ftruncate(file, bytes);
 }

@@ -38,7 +38,7 @@ impl Machine {
         self.set(0, ahead_s);
     }
 
-    /// Leaves no room for the files in the data folder to grow, or makes room again.
+    /// Leaves no room for the data folder, or makes room again.
     pub fn fill_disk(&self, is_full: bool) {
         self.set(1, i64::from(is_full));
     }

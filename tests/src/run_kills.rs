@@ -56,29 +56,29 @@ impl Noting {
         let _ = client.try_send("POST", &format!("{}/execute", self.path()), &[], b"{}");
     }
 
-    /// The number of its runs, once all have ended well.
-    fn runs(&self, lake: &Lake) -> usize {
-        eventually("all runs end", ENDED_MAX, || {
-            let page = lake.server.get(&format!("{}/runs?pageSize=500", self.path())).data();
-            let runs = page["records"].as_array()?.clone();
-            // One that was asked for and never reached the engine has no instance.
-            let begun: Vec<_> = runs.iter().filter(|run| run["instanceId"].is_string()).collect();
-            let is_open = runs.iter().any(|run| run["endTime"].is_null());
-            (!is_open && begun.iter().all(|run| run["status"] == "success")).then_some(begun.len())
-        })
+    /// The number of its runs, if all have ended well.
+    fn runs(&self, lake: &Lake) -> Option<usize> {
+        let page = lake.server.get(&format!("{}/runs?pageSize=500", self.path())).data();
+        let runs = page["records"].as_array()?;
+        // One that was asked for and never reached the engine has no instance.
+        let begun: Vec<_> = runs.iter().filter(|run| run["instanceId"].is_string()).collect();
+        let is_open = runs.iter().any(|run| run["endTime"].is_null());
+        (!is_open && begun.iter().all(|run| run["status"] == "success")).then_some(begun.len())
     }
 
     /// Waits until all runs have ended well, and checks that each task of each has its effect, once; returns the number of
     /// runs.
     pub fn check(&self, lake: &Lake, when: &str) -> usize {
-        let runs = self.runs(lake);
         let kind = self.shop.kind.dialect();
         let count = |query: &str| usize::try_from(self.shop.numbers(query)[0]).expect("a count");
-        let noted = count("SELECT count(*) FROM noted");
-        let distinct = count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
-        eprintln!("{kind}: {runs} runs, {distinct} tasks, {} more effects", noted - distinct);
-        assert_eq!(distinct, runs * CHAINS * LENGTH, "{when}: no task is lost on {kind}");
-        assert_eq!(noted - distinct, 0, "{when}: effects twice on {kind}");
+        let distinct = || count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
+        // A run that a schedule has begun is listed a moment later.
+        let runs = eventually(&format!("{when}: no task is lost on {kind}"), ENDED_MAX, || {
+            self.runs(lake).filter(|runs| distinct() == runs * CHAINS * LENGTH)
+        });
+        let more = count("SELECT count(*) FROM noted") - distinct();
+        eprintln!("{kind}: {runs} runs, {} tasks, {more} more effects", runs * CHAINS * LENGTH);
+        assert_eq!(more, 0, "{when}: effects twice on {kind}");
         runs
     }
 }

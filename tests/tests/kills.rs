@@ -2,9 +2,9 @@
 //! each change is made or not made afterwards, and the catalogue agrees.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lakeport_tests::{Away, Kind, Lake, Noting, Relay, Warehouse, eventually, refused, stores};
+use lakeport_tests::{Away, Kind, Lake, Noting, Relay, Store, Warehouse, eventually, refused, stores};
 use serde_json::{Value, json};
 
 /// Kills while tables are changed, and while workflows run.
@@ -143,55 +143,59 @@ const HALTED: Duration = Duration::from_secs(30);
 #[test]
 #[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
 fn a_store_that_is_away_loses_and_doubles_nothing() {
-    for (store, how) in stores()
-        .iter()
-        .filter(|store| store.is_postgres())
-        .flat_map(|store| [Away::Closed, Away::Silent].map(|how| (store, how)))
-    {
-        let mut lake = Lake::prepare(store);
-        let mut relay = None;
-        lake.server.reach_store_at(|place| relay.insert(Relay::start(place)).address());
-        let relay = relay.expect("it was started");
-        lake.server.run();
-        let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
-        let shop = lake.warehouse(Kind::Postgres);
-        shop.run("CREATE TABLE waits (v text)");
-        let id = lake.workflow("waits");
-        lake.task(id, "t", shop.source, "INSERT INTO waits VALUES ('x')", [&[], &[]]);
-        lake.deploy(id);
-        // The task waits for this lock.
-        let mut locked = shop.session();
-        locked.run("BEGIN; LOCK TABLE waits IN SHARE MODE");
-        let run = lake.execute(id);
-        let works = || {
-            let sql = format!(
-                "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND query LIKE 'INSERT INTO waits%'",
-                shop.name
-            );
-            shop.admin().numbers(&sql) == [1]
-        };
-        eventually("the task runs", SETTLED_MAX, || works().then_some(()));
-        for noting in all.iter().cycle().take(12) {
-            noting.ask(&lake.server.client());
-        }
-        relay.take_away(how);
-        let begun = std::time::Instant::now();
-        let ready = || lake.server.get("/health/ready");
-        eventually("it says so", HALTED, || (ready().status == 503).then_some(()));
-        assert_eq!(lake.server.get("/health/live").status, 200);
-        let answer = lake.server.post(&format!("/api/v1/workflows/{id}/execute"), &json!({}));
-        refused(&answer, 503, "store_busy");
-        eventually("what ran is stopped", HALTED, || (!works()).then_some(()));
-        std::thread::sleep(AWAY.saturating_sub(begun.elapsed()));
-        assert_eq!(ready().status, 503);
-        relay.bring_back();
-        eventually("it is ready by itself", SETTLED_MAX, || (ready().status == 200).then_some(()));
-        locked.run("COMMIT");
-        let ended = lake.ended(&run, 1);
-        assert_eq!(ended[0]["status"], "success", "{how:?}: {ended:?}");
-        assert_eq!(shop.numbers("SELECT count(*) FROM waits"), [1], "{how:?}");
-        for noting in &all {
-            assert!(noting.check(&lake, &format!("{how:?}")) >= 1);
-        }
+    for store in stores().iter().filter(|store| store.is_postgres()) {
+        thread::scope(|scope| {
+            for how in [Away::Closed, Away::Silent] {
+                scope.spawn(move || goes_on_without_its_store(store, how));
+            }
+        });
+    }
+}
+
+fn goes_on_without_its_store(store: &Store, how: Away) {
+    let mut lake = Lake::prepare(store);
+    let mut relay = None;
+    lake.server.reach_store_at(|place| relay.insert(Relay::start(place)).address());
+    let relay = relay.expect("it was started");
+    lake.server.run();
+    let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
+    let shop = lake.warehouse(Kind::Postgres);
+    shop.run("CREATE TABLE waits (v text)");
+    let id = lake.workflow("waits");
+    lake.task(id, "t", shop.source, "INSERT INTO waits VALUES ('x')", [&[], &[]]);
+    lake.deploy(id);
+    // The task waits for this lock.
+    let mut locked = shop.session();
+    locked.run("BEGIN; LOCK TABLE waits IN SHARE MODE");
+    let run = lake.execute(id);
+    let works = || {
+        let sql = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND query LIKE 'INSERT INTO waits%'",
+            shop.name
+        );
+        shop.admin().numbers(&sql) == [1]
+    };
+    eventually("the task runs", SETTLED_MAX, || works().then_some(()));
+    for noting in all.iter().cycle().take(12) {
+        noting.ask(&lake.server.client());
+    }
+    relay.take_away(how);
+    let begun = Instant::now();
+    let ready = || lake.server.get("/health/ready");
+    eventually("it says so", HALTED, || (ready().status == 503).then_some(()));
+    assert_eq!(lake.server.get("/health/live").status, 200);
+    let answer = lake.server.post(&format!("/api/v1/workflows/{id}/execute"), &json!({}));
+    refused(&answer, 503, "store_busy");
+    eventually("what ran is stopped", HALTED, || (!works()).then_some(()));
+    thread::sleep(AWAY.saturating_sub(begun.elapsed()));
+    assert_eq!(ready().status, 503);
+    relay.bring_back();
+    eventually("it is ready by itself", SETTLED_MAX, || (ready().status == 200).then_some(()));
+    locked.run("COMMIT");
+    let ended = lake.ended(&run, 1);
+    assert_eq!(ended[0]["status"], "success", "{how:?}: {ended:?}");
+    assert_eq!(shop.numbers("SELECT count(*) FROM waits"), [1], "{how:?}");
+    for noting in &all {
+        assert!(noting.check(&lake, &format!("{how:?}")) >= 1);
     }
 }
