@@ -74,7 +74,7 @@ impl EngineClient {
 
     /// With the generations of another client of the same plugin.
     pub fn pinned_like(self, other: &EngineClient) -> EngineClient {
-        if self.plugin == other.plugin {
+        if self.record.plugin == other.record.plugin {
             let pinned = other.engines.lock().clone();
             *self.engines.lock() = pinned;
         }
