@@ -70,14 +70,14 @@ struct Silent {
 
 impl Losses {
     /// Takes in all running attempts without a worker.
-    pub fn found(&mut self, running: Vec<Orphan>) {
+    pub fn found(&mut self, running: Vec<Orphan>, now: Instant) {
         let ids: HashSet<i64> = running.iter().map(|orphan| orphan.id).collect();
         self.open.retain(|id, _| ids.contains(id));
         for orphan in running {
             self.open.entry(orphan.id).or_insert_with(|| {
                 let mark = orphan.mark.as_deref().and_then(Mark::read);
                 let fate = mark.is_none().then_some(Fate::Lost);
-                Open { orphan, mark, fate, since: Instant::now(), asked: 0 }
+                Open { orphan, mark, fate, since: now, asked: 0 }
             });
         }
         let sources: HashSet<i64> = self.open.values().filter_map(Open::source).collect();
@@ -90,8 +90,8 @@ impl Losses {
         &self,
         is_being_asked: impl Fn(i64) -> bool,
         at_most: usize,
+        now: Instant,
     ) -> Vec<(i64, Vec<Question>)> {
-        let now = Instant::now();
         let is_due =
             |id: &i64| !is_being_asked(*id) && self.silent.get(id).is_none_or(|silent| silent.again <= now);
         let mut due: HashMap<i64, Vec<&Open>> = HashMap::new();
@@ -108,7 +108,7 @@ impl Losses {
     }
 
     /// Takes in what a data source answered. Without an answer to one question the further ones were not asked.
-    pub fn answered(&mut self, source: i64, answers: Vec<Answer>) {
+    pub fn answered(&mut self, source: i64, answers: Vec<Answer>, now: Instant) {
         let answers: HashMap<i64, Option<TaskOutcome>> = answers.into_iter().collect();
         let was_silent = answers.values().any(Option::is_none);
         let mut is_settled = true;
@@ -128,14 +128,15 @@ impl Losses {
             return;
         }
         let wait = self.silent.get(&source).map_or(AGAIN, |silent| (silent.wait * 2).min(AGAIN_MAX));
-        self.silent.insert(source, Silent { again: Instant::now() + wait, wait });
+        self.silent.insert(source, Silent { again: now + wait, wait });
     }
 
     /// Those that can be recorded. One of a run that must stop, and of which the data source has said nothing when it was
     /// asked, is waited for no longer.
-    pub fn settled(&self, must_stop: impl Fn(i64) -> bool) -> Vec<Settled> {
+    pub fn settled(&self, must_stop: impl Fn(i64) -> bool, now: Instant) -> Vec<Settled> {
         let is_given_up = |open: &Open| {
-            open.asked > 0 && (must_stop(open.orphan.run_id) || open.since.elapsed() >= UNKNOWN_AFTER)
+            open.asked > 0
+                && (must_stop(open.orphan.run_id) || now.duration_since(open.since) >= UNKNOWN_AFTER)
         };
         let settled = |open: &Open| {
             let fate = open.fate.or_else(|| is_given_up(open).then_some(Fate::Unknown))?;
@@ -173,6 +174,7 @@ pub async fn ask(state: Arc<Scheduler>, questions: Vec<Question>, halted: Cancel
 mod tests {
     use super::*;
 
+    const MOMENT: Duration = Duration::from_millis(1);
     const NEVER: fn(i64) -> bool = |_| false;
 
     fn orphan(id: i64, source: Option<i64>) -> Orphan {
@@ -182,58 +184,67 @@ mod tests {
         Orphan { id, run_id: 100 + id, mark }
     }
 
-    fn asked(losses: &Losses) -> Vec<(i64, Vec<i64>)> {
-        let questions = losses.questions(NEVER, ASKED_AT_ONCE).into_iter();
+    fn asked(losses: &Losses, now: Instant) -> Vec<(i64, Vec<i64>)> {
+        let questions = losses.questions(NEVER, ASKED_AT_ONCE, now).into_iter();
         let mut asked: Vec<_> =
             questions.map(|(source, of)| (source, of.into_iter().map(|(id, _)| id).collect())).collect();
         asked.sort();
         asked
     }
 
-    fn fates(losses: &Losses, must_stop: impl Fn(i64) -> bool) -> Vec<(i64, Fate)> {
+    fn fates(losses: &Losses, must_stop: impl Fn(i64) -> bool, now: Instant) -> Vec<(i64, Fate)> {
         let mut fates: Vec<_> =
-            losses.settled(must_stop).iter().map(|settled| (settled.orphan.id, settled.fate)).collect();
+            losses.settled(must_stop, now).iter().map(|settled| (settled.orphan.id, settled.fate)).collect();
         fates.sort_by_key(|(id, _)| *id);
         fates
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_silent_data_source_is_asked_again_after_longer_and_longer_pauses() {
-        let mut losses = Losses::default();
-        losses.found(vec![orphan(1, Some(7)), orphan(2, Some(7)), orphan(3, Some(8)), orphan(4, None)]);
-        assert_eq!(asked(&losses), [(7, vec![1, 2]), (8, vec![3])]);
-        assert_eq!(losses.questions(|source| source == 7, ASKED_AT_ONCE).len(), 1, "one question at a time");
-        assert_eq!(losses.questions(NEVER, 1).len(), 1, "bounded");
-        assert_eq!(fates(&losses, NEVER), [(4, Fate::Lost)], "without a mark there is nothing to ask");
-        losses.answered(7, vec![(1, None)]);
-        losses.answered(8, vec![(3, Some(TaskOutcome::Committed))]);
-        assert_eq!(asked(&losses), []);
-        assert_eq!(fates(&losses, NEVER), [(3, Fate::Done), (4, Fate::Lost)]);
+    #[test]
+    fn a_silent_data_source_is_asked_again_after_longer_and_longer_pauses() {
+        let (mut losses, mut now) = (Losses::default(), Instant::now());
+        let found = vec![orphan(1, Some(7)), orphan(2, Some(7)), orphan(3, Some(8)), orphan(4, None)];
+        losses.found(found, now);
+        assert_eq!(asked(&losses, now), [(7, vec![1, 2]), (8, vec![3])]);
+        let others = losses.questions(|source| source == 7, ASKED_AT_ONCE, now);
+        assert_eq!(others.len(), 1, "one question at a time");
+        assert_eq!(losses.questions(NEVER, 1, now).len(), 1, "bounded");
+        assert_eq!(fates(&losses, NEVER, now), [(4, Fate::Lost)], "without a mark there is nothing to ask");
+        losses.answered(7, vec![(1, None)], now);
+        losses.answered(8, vec![(3, Some(TaskOutcome::Committed))], now);
+        assert_eq!(asked(&losses, now), []);
+        assert_eq!(fates(&losses, NEVER, now), [(3, Fate::Done), (4, Fate::Lost)]);
         for wait_s in [5, 10, 20, 40, 60, 60] {
-            tokio::time::advance(Duration::from_secs(wait_s) - Duration::from_millis(1)).await;
-            assert_eq!(asked(&losses), [], "{wait_s}");
-            tokio::time::advance(Duration::from_millis(1)).await;
-            assert_eq!(asked(&losses)[0].1.len(), 2, "{wait_s}");
-            losses.answered(7, vec![(1, Some(TaskOutcome::InProgress)), (2, None)]);
+            let wait = Duration::from_secs(wait_s);
+            assert_eq!(asked(&losses, now + wait - MOMENT), [], "{wait_s}");
+            now += wait;
+            assert_eq!(asked(&losses, now)[0].1.len(), 2, "{wait_s}");
+            losses.answered(7, vec![(1, Some(TaskOutcome::InProgress)), (2, None)], now);
         }
-        tokio::time::advance(AGAIN_MAX).await;
-        losses.answered(7, vec![(1, Some(TaskOutcome::RolledBack)), (2, Some(TaskOutcome::Forgotten))]);
-        assert_eq!(fates(&losses, NEVER).len(), 4);
-        losses.found(Vec::new());
-        assert_eq!(fates(&losses, NEVER), []);
+        losses.answered(7, vec![(1, Some(TaskOutcome::RolledBack)), (2, Some(TaskOutcome::Forgotten))], now);
+        assert_eq!(fates(&losses, NEVER, now).len(), 4);
+        losses.found(Vec::new(), now);
+        assert_eq!(fates(&losses, NEVER, now), []);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_attempt_without_an_answer_ends_with_a_stop_or_after_an_hour() {
-        let mut losses = Losses::default();
-        losses.found(vec![orphan(1, Some(7)), orphan(2, Some(7))]);
+    #[test]
+    fn what_was_asked_least_comes_first() {
+        let (mut losses, now) = (Losses::default(), Instant::now());
+        losses.found(vec![orphan(1, Some(7)), orphan(2, Some(7))], now);
+        losses.answered(7, vec![(1, None)], now);
+        losses.answered(7, vec![(1, None)], now);
+        assert_eq!(asked(&losses, now + AGAIN_MAX), [(7, vec![2, 1])]);
+    }
+
+    #[test]
+    fn an_attempt_without_an_answer_ends_with_a_stop_or_after_an_hour() {
+        let (mut losses, now) = (Losses::default(), Instant::now());
+        losses.found(vec![orphan(1, Some(7)), orphan(2, Some(7))], now);
         let stops_1 = |run_id| run_id == 101;
-        assert_eq!(fates(&losses, stops_1), [], "it is asked first");
-        losses.answered(7, vec![(2, None)]);
-        assert_eq!(fates(&losses, stops_1), [(1, Fate::Unknown)]);
-        tokio::time::advance(UNKNOWN_AFTER - Duration::from_millis(1)).await;
-        assert_eq!(fates(&losses, NEVER), []);
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(fates(&losses, NEVER), [(1, Fate::Unknown), (2, Fate::Unknown)]);
+        assert_eq!(fates(&losses, stops_1, now), [], "it is asked first");
+        losses.answered(7, vec![(2, None)], now);
+        assert_eq!(fates(&losses, stops_1, now), [(1, Fate::Unknown)]);
+        let late = now + UNKNOWN_AFTER;
+        assert_eq!(fates(&losses, NEVER, late - MOMENT), []);
+        assert_eq!(fates(&losses, NEVER, late), [(1, Fate::Unknown), (2, Fate::Unknown)]);
     }
 }

@@ -283,12 +283,14 @@ impl Work for Shift {
                 });
                 self.tried(id, &working, outcome);
             }
-            (Job::Ask(source), Ok(Done::Asked(answers))) => self.lost.answered(source, answers),
+            (Job::Ask(source), Ok(Done::Asked(answers))) => {
+                self.lost.answered(source, answers, Instant::now())
+            }
             (Job::Ask(source), outcome) => {
                 if let Err(error) = outcome {
                     tracing::error!(source, "asking a data source ended without an answer: {error}");
                 }
-                self.lost.answered(source, Vec::new());
+                self.lost.answered(source, Vec::new(), Instant::now());
             }
         }
     }
@@ -341,12 +343,13 @@ impl Shift {
         if self.is_unsure {
             let mut running = attempts::store::running(&self.state.db).await?;
             running.retain(|one| !self.jobs.contains(&Job::Try(one.id)));
-            self.lost.found(running);
+            self.lost.found(running, Instant::now());
             self.is_unsure = false;
         }
         let asked = self.jobs.iter().filter(|(job, _)| matches!(job, Job::Ask(_))).count();
         let is_being_asked = |source| self.jobs.contains(&Job::Ask(source));
-        for (source, questions) in self.lost.questions(is_being_asked, ASKED_AT_ONCE - asked) {
+        for (source, questions) in self.lost.questions(is_being_asked, ASKED_AT_ONCE - asked, Instant::now())
+        {
             let asking = lost::ask(Arc::clone(&self.state), questions, self.halted.clone());
             self.jobs.spawn(Job::Ask(source), None, async { Done::Asked(asking.await) });
         }
@@ -357,7 +360,7 @@ impl Shift {
     async fn end_lost(&mut self) -> Result<(), Error> {
         let must_stop =
             |run_id| self.runs.get(&run_id).is_some_and(|active| active.run.state == State::Stopping);
-        let settled = self.lost.settled(must_stop);
+        let settled = self.lost.settled(must_stop, Instant::now());
         if settled.is_empty() {
             return Ok(());
         }

@@ -19,6 +19,8 @@ fn asked(key: &str) -> Run {
         ended_at_ms: None,
         message: None,
         workflow_version: None,
+        part: Some(Part { task_id: 5, reach: Reach::Only }),
+        failure_strategy: Some("END".to_owned()),
         version: 0,
     }
 }
@@ -29,6 +31,8 @@ fn seen(instance_id: &str) -> Run {
         instance_id: Some(instance_id.to_owned()),
         state: "running".to_owned(),
         cause: "schedule".to_owned(),
+        part: None,
+        failure_strategy: None,
         ..asked("")
     }
 }
