@@ -119,7 +119,7 @@ impl Connections {
             let opened = tokio::time::timeout_at(end, self.options.connect()).await;
             match opened.map_err(|_| sqlx::Error::PoolTimedOut)? {
                 Err(error) if is_starting(&error) && Instant::now() + pause < end => {}
-                opened => return opened,
+                opened => return opened.map_err(unanswered),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -244,6 +244,16 @@ fn is_starting(error: &sqlx::Error) -> bool {
     }
 }
 
+/// The driver takes a connection that is closed before its first answer, as by a proxy without a server, for a wrong answer.
+fn unanswered(error: sqlx::Error) -> sqlx::Error {
+    match error {
+        sqlx::Error::Protocol(message) => {
+            sqlx::Error::Io(std::io::Error::new(ErrorKind::ConnectionReset, message))
+        }
+        error => error,
+    }
+}
+
 /// The connection can no longer be used.
 fn is_dead(error: &sqlx::Error) -> bool {
     error::is_lost(error) || matches!(error, sqlx::Error::Protocol(_) | sqlx::Error::Tls(_))
@@ -273,6 +283,16 @@ mod tests {
             test(db, other).await;
         })
         .await;
+    }
+
+    #[tokio::test]
+    async fn one_that_is_closed_at_once_is_lost() {
+        let closes = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = closes.local_addr().unwrap().port();
+        tokio::spawn(async move { while closes.accept().await.is_ok() {} });
+        let options = PgConnectOptions::new_without_pgpass().host("127.0.0.1").port(port).username("x");
+        let error = Connections::new(options, 1).check().await.unwrap_err();
+        assert!(error::is_lost(&error), "{error}");
     }
 
     async fn end(other: &mut PgConnection, pid: i64) {
