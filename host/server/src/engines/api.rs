@@ -46,12 +46,12 @@ fn plugin(state: &Engines, name: &str) -> Option<Arc<PluginView>> {
     state.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
 }
 
-/// The problems of settings and secrets, if the plugin is active: it describes them.
+/// The problems of settings, if the plugin is active: it describes them.
 fn check_instance(state: &Engines, engine: &EngineRecord, wrong: &mut Vec<Detail>) {
     let Some(view) = plugin(state, &engine.plugin) else { return };
     if let Some(Description::Engine(info)) = view.active.as_ref().map(|active| &active.description) {
         let config: Map<String, Value> = serde_json::from_str(&engine.config).unwrap_or_default();
-        instance::check(info, &config, &engine.secret_names, wrong);
+        instance::check(info, &config, wrong);
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_egress::HttpClient;
@@ -16,16 +17,12 @@ use crate::secrets::{self, Keys};
 /// Problems with the settings that are named at once.
 const PROBLEMS_MAX: usize = 20;
 
-/// The problems of settings and of secrets by name. A plugin that describes no secrets gets none.
-pub fn check(
-    info: &EngineInfo,
-    config: &Map<String, Value>,
-    secret_names: &[String],
-    wrong: &mut Vec<Detail>,
-) {
+/// The problems of settings. Members that the schema does not know are ignored, as in all bodies.
+pub fn check(info: &EngineInfo, config: &Map<String, Value>, wrong: &mut Vec<Detail>) {
     let settings = Value::Object(config.clone());
     if let Some(validator) = validator(info) {
-        for problem in validator.iter_errors(&settings).take(PROBLEMS_MAX) {
+        let problems = validator.iter_errors(&settings);
+        for problem in problems.filter(|problem| !is_unknown_member(problem)).take(PROBLEMS_MAX) {
             let place = problem.instance_path().to_string();
             let place: String =
                 place.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
@@ -40,14 +37,10 @@ pub fn check(
             wrong.push(Detail::new(field, ADDRESS_WANTED));
         }
     }
-    let known: Vec<&str> = info.secrets.iter().map(|secret| secret.name.as_str()).collect();
-    for name in secret_names.iter().filter(|name| !known.contains(&name.as_str())) {
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        wrong.push(Detail::new(
-            format!("secrets.{name}"),
-            format!("unknown secret; this engine has: {known}"),
-        ));
-    }
+}
+
+fn is_unknown_member(problem: &ValidationError<'_>) -> bool {
+    matches!(problem.kind(), ValidationErrorKind::AdditionalProperties { .. })
 }
 
 fn validator(info: &EngineInfo) -> Option<Validator> {
@@ -156,21 +149,19 @@ mod tests {
         }
     }
 
-    fn problems(config: Value, secrets: &[&str]) -> Vec<String> {
+    fn problems(config: Value) -> Vec<String> {
         let Value::Object(config) = config else { panic!("an object") };
-        let secrets: Vec<String> = secrets.iter().map(|&name| name.to_owned()).collect();
         let mut wrong = Vec::new();
-        check(&info(), &config, &secrets, &mut wrong);
+        check(&info(), &config, &mut wrong);
         wrong.into_iter().map(|detail| detail.field).collect()
     }
 
     #[test]
     fn settings_must_fit_the_schema_and_name_an_address() {
-        assert_eq!(problems(json!({"baseUrl": "https://a.example.com/ds"}), &["token"]), [""; 0]);
-        assert_eq!(problems(json!({}), &[]), ["config"]);
-        assert_eq!(problems(json!({"baseUrl": 3}), &[]), ["config.baseUrl"]);
-        assert_eq!(problems(json!({"baseUrl": "https://me:pw@a.example.com"}), &[]), ["config.baseUrl"]);
-        assert_eq!(problems(json!({"baseUrl": "https://a", "b": 1}), &["key"]), ["config", "secrets.key"]);
+        assert_eq!(problems(json!({"baseUrl": "https://a.example.com/ds", "other": 1})), [""; 0]);
+        assert_eq!(problems(json!({})), ["config"]);
+        assert_eq!(problems(json!({"baseUrl": 3})), ["config.baseUrl"]);
+        assert_eq!(problems(json!({"baseUrl": "https://me:pw@a.example.com"})), ["config.baseUrl"]);
     }
 
     #[test]
