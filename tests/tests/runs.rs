@@ -156,8 +156,10 @@ fn runs_of_a_workflow_wait_or_are_discarded() {
         let first = execute(&lake, id, &json!({}));
         until(&lake, id, &first, "running");
         let second = execute(&lake, id, &json!({}));
+        let waits = || states(&until(&lake, id, &second, "pending")) == [("t", "pending")];
+        eventually("its task is seen", SOON, || waits().then_some(()));
         std::thread::sleep(Duration::from_millis(300));
-        assert_eq!(states(&until(&lake, id, &second, "pending")), [("t", "pending")]);
+        assert!(waits(), "it waits for the first run");
         let killed = lake.server.post(&format!("{}/cancel", run_path(id, &first)), &json!({})).data();
         assert_eq!((&killed["status"], states(&killed)), (&json!("killed"), vec![("t", "killed")]));
         until(&lake, id, &second, "running");
