@@ -171,6 +171,7 @@ fn misbehaving_components_do_not_stop_the_server() {
         "mysql",
         "postgres",
         "sqlite",
+        "dolphinscheduler",
         "local",
         "draw_chart",
         "lineage",
@@ -268,7 +269,7 @@ fn components_are_loaded_when_first_used() {
     activate(&lake.server, "greeter", &digest);
     lake.server.restart();
     let listed = lake.server.get("/api/v1/plugins").data();
-    assert_eq!(listed.as_array().unwrap().iter().filter(|plugin| plugin["state"] == "active").count(), 11);
+    assert_eq!(listed.as_array().unwrap().iter().filter(|plugin| plugin["state"] == "active").count(), 12);
     let unused = mapped_code(&lake.server);
     // The watcher of the embedded engine may have used one.
     assert!(unused <= 1, "{unused} components are loaded");
