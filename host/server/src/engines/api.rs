@@ -1,5 +1,6 @@
 //! Handlers of engines.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lakeport_base::Error;
@@ -46,12 +47,24 @@ fn plugin(state: &Engines, name: &str) -> Option<Arc<PluginView>> {
     state.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
 }
 
-/// The problems of settings, if the plugin is active: it describes them.
-fn check_instance(state: &Engines, engine: &EngineRecord, wrong: &mut Vec<Detail>) {
-    let Some(view) = plugin(state, &engine.plugin) else { return };
-    if let Some(Description::Engine(info)) = view.active.as_ref().map(|active| &active.description) {
+/// The problems of settings, and after a change of stored secrets, by the plugin's description.
+fn check_instance(
+    state: &Engines,
+    engine: &EngineRecord,
+    change: Option<(&EngineRecord, &BTreeMap<String, Option<String>>)>,
+    wrong: &mut Vec<Detail>,
+) {
+    let view = plugin(state, &engine.plugin);
+    let info = match view.as_ref().and_then(|view| view.active.as_ref()).map(|active| &active.description) {
+        Some(Description::Engine(info)) => Some(&**info),
+        _ => None,
+    };
+    if let Some(info) = info {
         let config: Map<String, Value> = serde_json::from_str(&engine.config).unwrap_or_default();
         instance::check(info, &config, wrong);
+    }
+    if let Some((before, sent)) = change {
+        instance::check_secrets(info, before, engine, sent, wrong);
     }
 }
 
@@ -83,7 +96,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
     };
     let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut engine, &secrets.collect()))?);
-    check_instance(state, &engine, &mut wrong);
+    check_instance(state, &engine, None, &mut wrong);
     call.body.refuse(wrong)?;
     let mut tx = state.db.begin().await?;
     // Locks `local`, whose row always exists, to serialise creations.
@@ -118,7 +131,7 @@ pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Res
     }
     let secrets = form.secrets.0.clone().unwrap_or_default();
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut after, &secrets))?);
-    check_instance(state, &after, &mut wrong);
+    check_instance(state, &after, Some((&before, &secrets)), &mut wrong);
     call.body.refuse(wrong)?;
     if after.plugin != before.plugin {
         state.refuse_used(&mut tx, &resource(name, Fate::Replaced)).await?;

@@ -39,6 +39,39 @@ pub fn check(info: &EngineInfo, config: &Map<String, Value>, wrong: &mut Vec<Det
     }
 }
 
+/// The secrets that must be sent again: the stored ones belong to another address, or to another plugin. Without a
+/// description any change of the settings may have changed the address.
+pub fn check_secrets(
+    info: Option<&EngineInfo>,
+    before: &EngineRecord,
+    after: &EngineRecord,
+    sent: &BTreeMap<String, Option<String>>,
+    wrong: &mut Vec<Detail>,
+) {
+    let is_moved = match info {
+        Some(info) => origins(info, &before.config) != origins(info, &after.config),
+        None => before.config != after.config,
+    };
+    if !is_moved && before.plugin == after.plugin {
+        return;
+    }
+    for name in before.secret_names.iter().filter(|name| !sent.contains_key(*name)) {
+        let message = "is required again: the stored one belongs to another address";
+        wrong.push(Detail::new(format!("secrets.{name}"), message));
+    }
+}
+
+/// Scheme, host and port of each address.
+fn origins(info: &EngineInfo, config: &str) -> Vec<Option<(String, String, u16)>> {
+    let settings = settings(info, config);
+    let origin = |at: &str| {
+        let uri: http::Uri = settings.pointer(at)?.as_str()?.parse().ok()?;
+        let (host, port) = lakeport_egress::host_and_port(&uri)?;
+        Some((uri.scheme_str()?.to_owned(), host.to_ascii_lowercase(), port))
+    };
+    info.addresses.iter().map(|address| origin(&address.config_at)).collect()
+}
+
 fn is_unknown_member(problem: &ValidationError<'_>) -> bool {
     matches!(problem.kind(), ValidationErrorKind::AdditionalProperties { .. })
 }
@@ -162,6 +195,37 @@ mod tests {
         assert_eq!(problems(json!({})), ["config"]);
         assert_eq!(problems(json!({"baseUrl": 3})), ["config.baseUrl"]);
         assert_eq!(problems(json!({"baseUrl": "https://me:pw@a.example.com"})), ["config.baseUrl"]);
+    }
+
+    #[test]
+    fn a_secret_is_for_the_address_it_was_given_for() {
+        let record = |plugin: &str, config: Value| EngineRecord {
+            name: "e".to_owned(),
+            plugin: plugin.to_owned(),
+            config: config.to_string(),
+            secrets: None,
+            secret_names: vec!["token".to_owned()],
+            created_at_ms: 0,
+            updated_at_ms: 0,
+            missing_features: Vec::new(),
+        };
+        let before = record("e", json!({"baseUrl": "https://a.example.com/ds"}));
+        let asked = |info: Option<&EngineInfo>, after: EngineRecord, sent: &[&str]| {
+            let sent = sent.iter().map(|&name| (name.to_owned(), None)).collect();
+            let mut wrong = Vec::new();
+            check_secrets(info, &before, &after, &sent, &mut wrong);
+            wrong.len()
+        };
+        let (info, moved) = (info(), || record("e", json!({"baseUrl": "https://b.example.com/ds"})));
+        assert_eq!(
+            asked(Some(&info), record("e", json!({"baseUrl": "https://A.example.com:443/x"})), &[]),
+            0
+        );
+        assert_eq!(asked(Some(&info), moved(), &[]), 1);
+        assert_eq!(asked(Some(&info), moved(), &["token"]), 0);
+        assert_eq!(asked(Some(&info), record("e", json!({"baseUrl": "http://a.example.com:443"})), &[]), 1);
+        assert_eq!(asked(Some(&info), record("f", json!({"baseUrl": "https://a.example.com/ds"})), &[]), 1);
+        assert_eq!((asked(None, moved(), &[]), asked(None, before.clone(), &[])), (1, 0));
     }
 
     #[test]
