@@ -51,7 +51,7 @@ pub enum Mark {
     Row(String),
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Committed,
@@ -154,7 +154,7 @@ impl Tracking {
     }
 }
 
-/// What became of a task's transaction. Its session, which has this name, is ended first if it is still there. A
+/// The outcome of a task's transaction. Its session, which has this name, is ended first if it is still there. A
 /// transaction that was prepared is ended now: committed if it is to be, else rolled back. Without a mark it had not come to
 /// its commit, or the database keeps no record.
 pub async fn outcome(

@@ -1,4 +1,4 @@
-//! Attempts whose worker is gone. Where a mark says that only the data source knows what became of one, it is asked in a job
+//! Attempts whose worker is gone. Where a mark says that only the data source knows the outcome, it is asked in a job
 //! of its own: a data source that does not answer keeps nothing else waiting. Each is asked one question at a time.
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(60);
 /// a session whose server is gone. The attempt is not begun again in any case.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It has committed.

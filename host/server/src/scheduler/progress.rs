@@ -22,7 +22,7 @@ pub struct Standing {
     pub losses: i64,
     /// The time of its last failure.
     pub failed_at_ms: Option<i64>,
-    /// Its server ended, and what became of it is not known.
+    /// Its server ended, and its outcome is not known.
     pub is_unknown: bool,
 }
 

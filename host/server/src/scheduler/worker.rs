@@ -1,6 +1,6 @@
 //! The worker, on the one server that holds the lease: it fires timers, starts tasks and ends runs.
 //!
-//! Its state of a run is a copy of the store's. Nobody else begins or ends attempts, so it knows their states without
+//! Its state of a run is a copy of the store's. No other server begins or ends attempts, so it knows their states without
 //! reading them again; the run itself is read when it changes. When it is unsure (a commit without an answer, a panic), it
 //! reads everything again, and looks in the store for running attempts without a job here.
 
@@ -356,7 +356,7 @@ impl Shift {
         Ok(())
     }
 
-    /// Records what became of attempts without a worker. Those that have changed nothing are begun again.
+    /// Records the outcomes of attempts without a worker. Those that have changed nothing are begun again.
     async fn end_lost(&mut self) -> Result<(), Error> {
         let must_stop =
             |run_id| self.runs.get(&run_id).is_some_and(|active| active.run.state == State::Stopping);

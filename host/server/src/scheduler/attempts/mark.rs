@@ -37,7 +37,7 @@ impl Mark {
         serde_json::from_str(text).ok()
     }
 
-    /// Ends the attempt's session, and tells what became of its transaction; `None`: the data source does not say so now.
+    /// Ends the attempt's session, and tells the outcome of its transaction; `None`: the data source does not say so now.
     /// Takes as long as the data source: seconds where it cannot be reached, minutes where it ends a large transaction.
     pub async fn outcome(&self, state: &Scheduler) -> Option<TaskOutcome> {
         if self.session.is_none() && self.transaction.is_none() {
