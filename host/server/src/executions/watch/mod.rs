@@ -339,22 +339,24 @@ struct Change<'s> {
 impl<'s> Change<'s> {
     fn of(seen: &'s Seen, records: Option<Vec<Record>>, there: Vec<Execution>) -> Change<'s> {
         let settled = |execution: &Execution| records::settled(&seen.after, execution.record.clone());
+        let reported: Option<HashSet<&str>> =
+            records.as_ref().map(|records| records.iter().map(|record| record.task_key.as_str()).collect());
         // A task that had started is kept even if the engine no longer reports it.
-        let is_unsaid = |execution: &&Execution| match &records {
-            Some(records) => {
-                let is_of_it = |record: &Record| record.task_key == execution.record.task_key;
-                execution.record.start_time_ms.is_some() && !records.iter().any(is_of_it)
-            }
-            None => true,
+        let is_unsaid = |execution: &&Execution| {
+            reported.as_ref().is_none_or(|reported| {
+                let record = &execution.record;
+                record.start_time_ms.is_some() && !reported.contains(record.task_key.as_str())
+            })
         };
         let unsaid: Vec<Record> = there.iter().filter(is_unsaid).filter_map(settled).collect();
         let records: Vec<Record> = records.into_iter().flatten().chain(unsaid).collect();
-        let is_wanted = |execution: &&Execution| {
-            records.iter().any(|record| record.task_key == execution.record.task_key)
-        };
-        let forget =
-            there.iter().filter(|one| !is_wanted(one)).map(|execution| execution.id).collect::<Vec<_>>();
-        let is_new = |record: &Record| !there.iter().any(|execution| execution.record == *record);
+        let wanted: HashSet<&str> = records.iter().map(|record| record.task_key.as_str()).collect();
+        let is_wanted = |execution: &&Execution| wanted.contains(execution.record.task_key.as_str());
+        let forget = there.iter().filter(|one| !is_wanted(one)).map(|execution| execution.id).collect();
+        // A run has one execution of each task.
+        let there: HashMap<&str, &Record> =
+            there.iter().map(|one| (one.record.task_key.as_str(), &one.record)).collect();
+        let is_new = |record: &Record| there.get(record.task_key.as_str()) != Some(&record);
         Change { seen, put: records.into_iter().filter(is_new).collect(), forget }
     }
 

@@ -32,7 +32,7 @@ const FAILED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// After a pass over the embedded scheduler's runs the watcher rests so many times as long as the pass took, but not longer
 /// than this: a busy scheduler would have it look again at once, always.
-const REST: u32 = 4;
+const REST: u32 = 9;
 const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Works until the server stops.
