@@ -26,6 +26,11 @@ const FLAVOUR_MEMO: &str = "flavour";
 /// The parameters of a request.
 pub type Params = Vec<(&'static str, String)>;
 
+/// The generation that is configured, or that an earlier call found out.
+pub fn known_flavour(settings: &Settings) -> Option<&'static Flavour> {
+    settings.version.or_else(|| flavour::of_version(&memo::get(FLAVOUR_MEMO)?).ok())
+}
+
 /// A server.
 pub struct Api {
     pub settings: Settings,
@@ -46,8 +51,7 @@ impl Api {
             Some(project) => project,
             None => find_project(&settings.project_name)?,
         };
-        let known = settings.version.or_else(|| flavour::of_version(&memo::get(FLAVOUR_MEMO)?).ok());
-        let flavour = match known {
+        let flavour = match known_flavour(&settings) {
             Some(flavour) => flavour,
             None => find_flavour(project)?,
         };

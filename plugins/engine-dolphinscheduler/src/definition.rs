@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lakeport_sdk::engine::{Error, Problem, Task, Workflow};
+use lakeport_sdk::engine::{Error, Param, Problem, Task, Workflow};
 use lakeport_sdk::serde_json::{self, Value, json};
 
 use crate::about::{self, SHELL, SQL};
@@ -172,12 +172,13 @@ fn task_params(
         let params = workflow.params.iter().map(|param| json!({"prop": param.name, "value": param.value}));
         written["globalParams"] = params.collect();
     }
-    match task.kind.as_str() {
+    let params = known_params(task, workflow);
+    let params = match task.kind.as_str() {
         SQL => {
             let source = task.datasource.as_ref().ok_or("has no data source")?;
             let there = parts.sources.get(&source.name).ok_or("has a data source that is not there")?;
-            let sql = body::sql(&task.body, dialect(&source.kind), &workflow.params, globals)?;
-            Ok(json!({
+            let sql = body::sql(&task.body, dialect(&source.kind), &params, globals)?;
+            json!({
                 "type": there.kind,
                 "datasource": there.id,
                 "sql": sql.main,
@@ -190,13 +191,37 @@ fn task_params(
                 "resourceList": [],
                 "connParams": "",
                 "lakeport": written,
-            }))
+            })
         }
         SHELL => {
-            let script = body::script(&task.body, &workflow.params, globals)?;
-            Ok(json!({"localParams": [], "rawScript": script, "resourceList": [], "lakeport": written}))
+            let script = body::script(&task.body, &params, globals)?;
+            json!({"localParams": [], "rawScript": script, "resourceList": [], "lakeport": written})
         }
-        kind => Err(format!("is of the type {kind}; this plugin deploys {SQL} and {SHELL}")),
+        kind => return Err(format!("is of the type {kind}; this plugin deploys {SQL} and {SHELL}")),
+    };
+    refuse_new_words(parts.flavour, globals)?;
+    Ok(params)
+}
+
+/// The workflow's parameters, and the names and codes that are the same in each run: Lakeport's own.
+fn known_params(task: &Task, workflow: &Workflow) -> Vec<Param> {
+    let constant = |name: &str, value: String| Param { name: name.to_owned(), kind: "text".to_owned(), value };
+    let constants = [
+        constant("system.task.definition.name", task.name.clone()),
+        constant("system.task.definition.code", task.id.to_string()),
+        constant("system.workflow.definition.name", workflow.name.clone()),
+        constant("system.workflow.definition.code", workflow.id.to_string()),
+    ];
+    constants.into_iter().chain(workflow.params.iter().cloned()).collect()
+}
+
+/// 3.1 would drop each run of the workflow.
+fn refuse_new_words(flavour: &Flavour, globals: &Globals) -> Result<(), String> {
+    match globals.new_words() {
+        Some(words) if !flavour.has_new_times => {
+            Err(format!("has {words}, which DolphinScheduler {} has no words for; later ones have", flavour.name))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -296,7 +321,7 @@ pub fn params(definition: &Value) -> Vec<(String, String)> {
 }
 
 /// All that this workflow cannot have in DolphinScheduler.
-pub fn problems(workflow: &Workflow, settings: &Settings) -> Vec<Problem> {
+pub fn problems(workflow: &Workflow, settings: &Settings, flavour: &'static Flavour) -> Vec<Problem> {
     /// A deployment's state has the code of each task.
     const TASKS_MAX: usize = 500;
     if workflow.tasks.len() > TASKS_MAX {
@@ -307,7 +332,7 @@ pub fn problems(workflow: &Workflow, settings: &Settings) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let (mut globals, mut sources) = (Globals::default(), BTreeMap::new());
     for (index, task) in workflow.tasks.iter().enumerate() {
-        task_problems(index, task, workflow, &mut globals, &mut problems);
+        task_problems(index, task, workflow, flavour, &mut globals, &mut problems);
         if let Some(source) = &task.datasource {
             sources.insert(
                 source.name.clone(),
@@ -325,7 +350,6 @@ pub fn problems(workflow: &Workflow, settings: &Settings) -> Vec<Problem> {
     }
     // Codes have fourteen digits, and some more in later years.
     let codes = workflow.tasks.iter().map(|task| (task.id, 999_999_999_999_999)).collect();
-    let flavour = settings.version.unwrap_or_else(crate::flavour::newest);
     let parts = Parts { flavour, settings, codes: &codes, versions: &HashMap::new(), sources: &sources };
     let bytes = form(workflow, &parts).map_or(0, |form| form_bytes(&form));
     if bytes > FORM_MAX_BYTES {
@@ -341,6 +365,7 @@ fn task_problems(
     index: usize,
     task: &Task,
     workflow: &Workflow,
+    flavour: &Flavour,
     globals: &mut Globals,
     problems: &mut Vec<Problem>,
 ) {
@@ -375,10 +400,11 @@ fn task_problems(
                     format!("has a data source of the kind {}, which this plugin does not map", source.kind);
                 return problem("datasourceId", "unsupported_by_engine", message);
             }
-            body::sql(&task.body, dialect(&source.kind), &workflow.params, globals).map(drop)
+            body::sql(&task.body, dialect(&source.kind), &known_params(task, workflow), globals).map(drop)
         }
-        _ => body::script(&task.body, &workflow.params, globals).map(drop),
+        _ => body::script(&task.body, &known_params(task, workflow), globals).map(drop),
     };
+    let written = written.and_then(|()| refuse_new_words(flavour, globals));
     if let Err(why) = written {
         problem("sqlContent", "unsupported_by_engine", why);
     }

@@ -7,6 +7,7 @@
 //! | answer to a start | null | a trigger code | ids of runs |
 //! | `startParams` | any | every global parameter, or 3.2.1 loses the run | any |
 //! | order of dates | no parameter | parameter | parameter |
+//! | `$[month_first_day(…)]` and others | no | yes | yes |
 //!
 //! Newer ones differ in what a list shows: 3.4.3 leaves the start parameters out, as 3.1 does. That is seen in
 //! the answer, so it is no entry here.
@@ -40,6 +41,8 @@ pub struct Flavour {
     pub has_order: bool,
     /// Whether a start that says some parameters must say all of them (3.2.1 loses the run otherwise).
     pub needs_all_params: bool,
+    /// Whether it knows `month_first_day` and other names of time expressions, see [`crate::moment::is_new`].
+    pub has_new_times: bool,
 }
 
 /// Where the tenant is said.
@@ -64,6 +67,7 @@ static V31: Flavour = Flavour {
     tenant: Tenant::Definition,
     has_order: false,
     needs_all_params: false,
+    has_new_times: false,
 };
 
 static V32: Flavour = Flavour {
@@ -71,6 +75,7 @@ static V32: Flavour = Flavour {
     tenant: Tenant::Start,
     has_order: true,
     needs_all_params: true,
+    has_new_times: true,
     definitions: V31.definitions,
     instances: V31.instances,
     start: V31.start,
@@ -98,6 +103,7 @@ static V33: Flavour = Flavour {
     tenant: Tenant::Start,
     has_order: true,
     needs_all_params: false,
+    has_new_times: true,
 };
 
 /// Begins the trigger of a start that the engine answered with nothing: the key stands in its place.

@@ -51,7 +51,10 @@ impl Engine for DolphinScheduler {
 
     fn check(workflow: Workflow) -> Vec<Problem> {
         match config::Settings::read() {
-            Ok(settings) => definition::problems(&workflow, &settings),
+            Ok(settings) => {
+                let flavour = api::known_flavour(&settings).unwrap_or_else(flavour::newest);
+                definition::problems(&workflow, &settings, flavour)
+            }
             Err(error) => vec![Problem::new("", "invalid_value", error.message)],
         }
     }

@@ -49,16 +49,13 @@ pub fn read(pattern: &str) -> Result<Moment, String> {
         "add_months" => Some(format!("add_months({format},{n})")),
         "this_day" => days(0),
         "last_day" => days(-1),
-        "month_first_day" | "month_last_day" => Some(format!("{name}({format},{n})")),
-        "month_begin" | "month_end" if n == 0 => Some(format!(
-            "{}({format},0)",
-            if name == "month_begin" { "month_first_day" } else { "month_last_day" }
-        )),
+        "month_first_day" => Some(month_first(format, n)),
+        "month_last_day" => Some(month_last(format, n)),
         "month_begin" | "month_end" | "week_begin" | "week_end" => Some(format!("{name}({format},{n})")),
         "week_first_day" => n.checked_mul(7).map(|days| format!("week_begin({format},{days})")),
         "week_last_day" => n.checked_mul(7).map(|days| format!("week_end({format},{days})")),
-        "last_month_first_day" => Some(format!("month_first_day({format},-1)")),
-        "last_month_last_day" => Some(format!("month_last_day({format},-1)")),
+        "last_month_first_day" => Some(month_first(format, -1)),
+        "last_month_last_day" => Some(month_last(format, -1)),
         "last_week_first_day" => Some(format!("week_begin({format},-7)")),
         "last_week_last_day" => Some(format!("week_end({format},-7)")),
         "year_week" => {
@@ -70,6 +67,33 @@ pub fn read(pattern: &str) -> Result<Moment, String> {
         _ => None,
     };
     words.map(|words| moment(words, format)).ok_or_else(none)
+}
+
+/// The first day of the month `n` months from now. 3.1 has words for this month and the next.
+fn month_first(format: &str, n: i64) -> String {
+    match n {
+        0 => format!("month_begin({format},0)"),
+        1 => format!("month_end({format},1)"),
+        _ => format!("month_first_day({format},{n})"),
+    }
+}
+
+/// The last day. 3.1 has words for this month and the last one.
+fn month_last(format: &str, n: i64) -> String {
+    match n {
+        0 => format!("month_end({format},0)"),
+        -1 => format!("month_begin({format},-1)"),
+        _ => format!("month_last_day({format},{n})"),
+    }
+}
+
+/// Whether an expression in DolphinScheduler's words, `$[…]`, has a name that 3.1 lacks: it would take the name for
+/// letters of a date, and drop the run.
+pub fn is_new(words: &str) -> bool {
+    const NEW: [&str; 4] = ["month_first_day(", "month_last_day(", "this_day(", "year_week("];
+    let words = words.strip_prefix("$[").unwrap_or(words);
+    let words = words.strip_prefix("timestamp(").unwrap_or(words);
+    NEW.iter().any(|name| words.starts_with(name))
 }
 
 fn moment(words: String, format: &str) -> Moment {
@@ -152,6 +176,11 @@ mod tests {
             ("last_day(yyyyMMdd)", "yyyyMMdd-1"),
             ("this_day(yyyy-MM-dd)", "yyyy-MM-dd"),
             ("last_month_first_day(yyyyMMdd)", "month_first_day(yyyyMMdd,-1)"),
+            ("last_month_last_day(yyyyMMdd)", "month_begin(yyyyMMdd,-1)"),
+            ("month_first_day(yyyyMMdd,0)", "month_begin(yyyyMMdd,0)"),
+            ("month_last_day(yyyyMMdd,-1)", "month_begin(yyyyMMdd,-1)"),
+            ("month_first_day(yyyyMMdd,1)", "month_end(yyyyMMdd,1)"),
+            ("month_end(yyyyMMdd,0)", "month_end(yyyyMMdd,0)"),
             ("week_first_day(yyyyMMdd,-1)", "week_begin(yyyyMMdd,-7)"),
             ("add_months(yyyyMM,12*1)", "add_months(yyyyMM,12)"),
             ("timestamp(yyyyMMddHHmmss)", "timestamp(yyyyMMddHHmmss)"),
@@ -161,6 +190,19 @@ mod tests {
         }
         for refused in ["yyyy''MM", "no_such(yyyy)", "yyyyMMdd+1/7"] {
             assert!(read(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn names_that_3_1_lacks_are_known() {
+        for (words, new) in [
+            ("$[month_first_day(yyyyMMdd,-1)]", true),
+            ("$[timestamp(this_day(yyyyMMddHHmmss-1))]", true),
+            ("$[year_week(yyyyMMdd,1)]", true),
+            ("$[month_begin(yyyyMMdd,-1)]", false),
+            ("${system.biz.date}", false),
+        ] {
+            assert_eq!(is_new(words), new, "{words}");
         }
     }
 

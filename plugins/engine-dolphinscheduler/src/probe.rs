@@ -47,7 +47,10 @@ fn refused(error: Error) -> Result<TestReport, Error> {
 fn workers(api: &Api) -> TestCheck {
     match api.get(&api.flavour.workers, Vec::new()) {
         Ok(Value::Array(workers)) if !workers.is_empty() => {
-            check("workers", "ok", format!("{} workers are registered", workers.len()))
+            let count = workers.len();
+            let message =
+                if count == 1 { "1 worker is registered".to_owned() } else { format!("{count} workers are registered") };
+            check("workers", "ok", message)
         }
         Ok(_) => check("workers", "warning", "no worker is registered: no task would run"),
         Err(error) => check("workers", "skipped", error.message),

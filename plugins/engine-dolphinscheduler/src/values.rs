@@ -105,6 +105,10 @@ impl Resolver<'_> {
     }
 
     fn built_in(&mut self, name: &str) -> Result<(), String> {
+        // A name or a code, which is the same in each run.
+        if let Some(constant) = self.params.iter().find(|param| param.name == name) {
+            return self.text(&constant.value);
+        }
         let Some((_, format)) = DATES.iter().find(|(known, _)| *known == name) else {
             return Err(format!(
                 "${{{name}}} is not the same in every version of DolphinScheduler; 3.1 has no value for it \
@@ -203,11 +207,20 @@ fn next_parameter(text: &str) -> Option<(&str, Form<'_>, &str)> {
 #[derive(Default)]
 pub struct Globals {
     values: Vec<String>,
+    /// A time expression that 3.1 lacks, if there is one among the values.
+    new_words: Option<String>,
 }
 
 impl Globals {
     /// The name of a parameter with the text of these atoms. Each text is as the parameter shall have it.
     pub fn put(&mut self, atoms: &[Atom]) -> String {
+        for atom in atoms {
+            if let Atom::Filled(words) = atom
+                && moment::is_new(words)
+            {
+                self.new_words.get_or_insert_with(|| words.clone());
+            }
+        }
         let begins_with_text = matches!(atoms.first(), Some(Atom::Text(_)));
         let has_filled = atoms.iter().any(|atom| matches!(atom, Atom::Filled(_)));
         let mut value = String::new();
@@ -221,6 +234,11 @@ impl Globals {
             }
         }
         self.name(value)
+    }
+
+    /// The first time expression that 3.1 lacks.
+    pub fn new_words(&self) -> Option<&str> {
+        self.new_words.as_deref()
     }
 
     fn name(&mut self, value: String) -> String {

@@ -18,7 +18,7 @@ fn run(fault: Option<Fault>) -> Report {
 fn run_and_leave(fault: Option<Fault>) -> (Report, Rc<RefCell<FakeScheduler>>) {
     let scheduler = Rc::new(RefCell::new(FakeScheduler::new(fault)));
     let tasks = Tasks {
-        kind: "FAKE".to_owned(),
+        kind: "SQL".to_owned(),
         datasource: None,
         settings: "{}".to_owned(),
         succeeds: "succeeds".to_owned(),
@@ -71,6 +71,13 @@ fn an_engine_with_a_little_holds_as_well() {
         report.notes().iter().any(|note| note.contains("logs, which the engine does not have")),
         "{report}"
     );
+}
+
+#[test]
+fn an_engine_that_stops_a_discarded_run_holds_as_well() {
+    let report = run(Some(Fault::StopsDiscarded));
+    assert!(report.passed(), "{report}");
+    assert!(report.notes().iter().all(|note| !note.contains("not checked")), "{report}");
 }
 
 #[test]
@@ -231,4 +238,40 @@ fn a_code_outside_of_the_contract_is_found_out() {
 #[test]
 fn a_request_per_workflow_is_found_out() {
     found_out(Fault::AsksEach, Area::Chattiness, "watch.instances", "500 requests in one call");
+}
+
+#[test]
+fn a_task_that_is_not_tried_again_is_found_out() {
+    let place = "watch.task-runs, a task with a retry";
+    found_out(Fault::IgnoresRetries, Area::Lifecycle, place, "[(1, \"failed\")]");
+}
+
+#[test]
+fn a_timeout_without_effect_is_found_out() {
+    let place = "watch.instances, a run whose task has a timeout";
+    found_out(Fault::IgnoresTimeouts, Area::Lifecycle, place, "\"running\"");
+}
+
+#[test]
+fn a_run_that_does_not_wait_is_found_out() {
+    let place = "runs.start, a second run with the concurrency wait";
+    found_out(Fault::IgnoresWaits, Area::Lifecycle, place, "and the first one ended at");
+}
+
+#[test]
+fn a_discarded_run_that_is_run_is_found_out() {
+    let place = "runs.start, a second run with the concurrency discard";
+    found_out(Fault::RunsDiscarded, Area::Lifecycle, place, "the run is \"success\"");
+}
+
+#[test]
+fn a_lost_cause_of_a_backfill_is_found_out() {
+    let place = "runs.start, two dates of a backfill";
+    found_out(Fault::LosesCauses, Area::Lifecycle, place, "the cause \"manual\"");
+}
+
+#[test]
+fn hidden_rows_are_found_out() {
+    let place = "watch.task-runs, a run that succeeds";
+    found_out(Fault::HidesRows, Area::Lifecycle, place, "no number of rows of the tasks");
 }

@@ -71,7 +71,12 @@ pub fn is_address(text: &str) -> bool {
 fn base(text: &str) -> Option<Base> {
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '?' | '@' | '\\');
     let uri: http::Uri = text.parse().ok().filter(|_| text.chars().all(is_plain))?;
-    lakeport_egress::host_and_port(&uri)?;
+    let (host, port) = lakeport_egress::host_and_port(&uri)?;
+    // A port that is no number up to 65535 reads as none.
+    let has_port = uri.authority()?.as_str().len() > host.len();
+    if port == 0 || (has_port && uri.port_u16().is_none()) {
+        return None;
+    }
     Some(Base(text.trim_end_matches('/').to_owned()))
 }
 
@@ -98,6 +103,9 @@ mod tests {
             "http://a b",
             "http:///x",
             "file:///etc",
+            "http://a:99999/b",
+            "http://a:0/b",
+            "http://a:/b",
         ] {
             assert!(base(text).is_none(), "{text}");
         }

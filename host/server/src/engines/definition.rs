@@ -100,6 +100,13 @@ pub fn lay_secrets(
         let field = format!("secrets.{}", name.chars().take(NAME_MAX_BYTES).collect::<String>());
         wrong.push(Detail::new(field, format!("has more than {SECRET_MAX_BYTES} bytes")));
     }
+    for (name, secret) in named.iter().filter_map(|(name, secret)| Some((name, secret.as_ref()?))) {
+        if secret.is_empty() {
+            wrong.push(Detail::new(format!("secrets.{name}"), "is empty; null removes it"));
+        } else if secret.trim() != secret {
+            wrong.push(Detail::new(format!("secrets.{name}"), "begins or ends with white space or a line break"));
+        }
+    }
     if !wrong.is_empty() {
         return Err(Error::invalid(wrong));
     }

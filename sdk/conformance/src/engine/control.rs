@@ -52,7 +52,7 @@ pub async fn cancel<S: Subject>(trial: &mut Trial<'_, S>) -> Checked<()> {
 }
 
 /// Waits until a task runs, and returns its try.
-async fn wait_for_task<S: Subject>(
+pub async fn wait_for_task<S: Subject>(
     trial: &mut Trial<'_, S>,
     watcher: &mut Watcher,
     begun: &StartedRun,

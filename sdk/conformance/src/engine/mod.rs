@@ -31,11 +31,13 @@
 mod about;
 mod backfills;
 mod chattiness;
+mod concurrency;
 mod control;
 mod definitions;
 mod deploys;
 mod errors;
 mod failures;
+mod features;
 mod logs;
 mod runs;
 mod samples;
@@ -99,11 +101,15 @@ async fn scenarios<S: Subject>(trial: &mut Trial<'_, S>, chain: &Workflow, mut c
     values::values(trial).await.ok();
     failures::failures(trial).await.ok();
     failures::retry_all(trial, &current).await.ok();
+    features::retries(trial).await.ok();
+    features::timeouts(trial).await.ok();
     control::cancel(trial).await.ok();
     control::parts(trial, &current).await.ok();
     if exports(trial, "pausing") {
         control::pausing(trial).await.ok();
     }
+    concurrency::concurrency(trial).await.ok();
+    features::dates(trial).await.ok();
     errors::errors(trial, &current).await.ok();
     chattiness::many_workflows(trial, &current).await.ok();
     if exports(trial, "schedules") {

@@ -92,7 +92,8 @@ async fn poll_from_before<S: Subject>(
     Ok(())
 }
 
-/// Each task of the chain was run once and succeeded, in the order of the edges.
+/// Each task of the chain was run once and succeeded, in the order of the edges. SQL says how many rows it has
+/// changed, where the engine counts them.
 async fn tasks<S: Subject>(trial: &mut Trial<'_, S>, begun: &StartedRun) -> Checked<Vec<TaskRun>> {
     let place = "watch.task-runs, a run that succeeds";
     let tries = trial.tries(&[begun.reference()], 100).await?;
@@ -103,6 +104,13 @@ async fn tasks<S: Subject>(trial: &mut Trial<'_, S>, begun: &StartedRun) -> Chec
             tries.iter().filter(|one| is_task(one, task_id, name)).map(|one| one.state.as_str()).collect();
         let what = format!("the task {name} is {states:?}");
         trial.expect(Area::Lifecycle, states == ["success"], place, &what, "each task is run once");
+    }
+    if trial.has("rows_affected") && trial.setting.tasks.kind == "SQL" {
+        let is_without = |one: &&TaskRun| one.state == "success" && one.rows_affected.is_none();
+        let without: Vec<&str> = tries.iter().filter(is_without).map(|one| one.task_name.as_str()).collect();
+        let what = format!("no number of rows of the tasks {without:?}");
+        let why = "an engine with `rows_affected` says how many rows SQL has changed, also if none";
+        trial.expect(Area::Lifecycle, without.is_empty(), place, &what, why);
     }
     let one_by_one = trial.tries(&[begun.reference()], 1).await?;
     let ids = |tries: &[TaskRun]| {

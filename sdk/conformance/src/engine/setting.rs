@@ -20,7 +20,8 @@ pub struct Tasks {
     pub fails: String,
     /// The body of a task that runs until it is stopped, for many minutes.
     pub endless: String,
-    /// The body of a task that succeeds after a few seconds. Without it, pausing is checked in part.
+    /// The body of a task that succeeds after a few seconds. Without it, pausing is checked in part, and
+    /// concurrency not at all.
     pub slow: Option<String>,
     /// A text that the log of the succeeding task has, if it is known.
     pub log_has: Option<String>,
@@ -81,7 +82,8 @@ pub struct Setting {
     pub now_ms: Box<dyn Fn() -> i64>,
     /// The time between two polls, where the engine does not say it.
     pub poll: Duration,
-    /// The longest time that a change, or a run of quick tasks, may take. Default: a minute.
+    /// The longest time that a change, or a run of quick tasks, may take. Default: a minute. An engine whose
+    /// timeouts are whole minutes needs more, for a task with a timeout of a second.
     pub patience: Duration,
     /// Whether to wait for a schedule to fire, which takes two minutes with a cron of minutes.
     pub fires: bool,

@@ -212,6 +212,16 @@ impl<S: Subject> Trial<'_, S> {
     pub async fn start_run(&mut self, request: RunRequest) -> Checked<StartedRun> {
         let (subject, asked) = (self.subject, (self.setting.now_ms)());
         let started = self.must("runs.start", &request.reach, subject.start(&request)).await?;
+        self.accepted(request, started, asked).await
+    }
+
+    /// Finds out the id of a run whose start was accepted.
+    pub async fn accepted(
+        &mut self,
+        request: RunRequest,
+        started: Started,
+        asked: i64,
+    ) -> Checked<StartedRun> {
         let what = "`found` for a new key";
         self.expect(Area::Contract, !started.found, "runs.start", what, "a new key names no run");
         // A start that names neither the run nor a trigger is found by its key.

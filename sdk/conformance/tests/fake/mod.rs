@@ -1,8 +1,11 @@
 //! A fake engine: all of the contract in memory, in a time that the test lets pass. A fault makes it break
 //! one rule.
 
+mod about;
 mod engine;
+mod runs;
 mod scheduler;
+mod watch;
 
 pub use engine::FakeEngine;
 pub use scheduler::FakeScheduler;
@@ -12,6 +15,8 @@ pub use scheduler::FakeScheduler;
 pub enum Fault {
     /// None: it has no feature, no log and no optional interface.
     DoesLittle,
+    /// None: a start that is discarded is accepted, and its run is stopped.
+    StopsDiscarded,
     NeverDone,
     Duplicates,
     RunsTwice,
@@ -41,4 +46,13 @@ pub enum Fault {
     RunsRemoved,
     OwnCodes,
     AsksEach,
+    IgnoresRetries,
+    IgnoresTimeouts,
+    /// A run with the concurrency `wait` does not wait.
+    IgnoresWaits,
+    /// A run with the concurrency `discard` is run.
+    RunsDiscarded,
+    /// A run for a date of a backfill is shown as a manual one.
+    LosesCauses,
+    HidesRows,
 }

@@ -51,7 +51,7 @@ pub struct Run {
     pub state: &'static str,
     pub attempt: u32,
     pub is_paused: bool,
-    pub started: i64,
+    pub started: Option<i64>,
     pub ended: Option<i64>,
     pub change: u64,
     /// The retries of it, by key.
@@ -63,11 +63,13 @@ pub struct Try {
     pub task: u64,
     pub name: String,
     pub attempt: u32,
+    /// The attempt of the run that it belongs to.
+    pub of_attempt: u32,
     pub state: &'static str,
     pub started: i64,
     pub ended: Option<i64>,
     pub log: String,
-    /// Made again by a retry: it no longer counts.
+    /// Made again by a retry, of the task or of the run: it no longer counts.
     pub is_old: bool,
 }
 
@@ -122,7 +124,7 @@ impl FakeScheduler {
             state: "queued",
             attempt: 1,
             is_paused: false,
-            started: self.now_ms,
+            started: None,
             ended: None,
             change: self.changes,
             retries: Vec::new(),
@@ -150,18 +152,41 @@ impl FakeScheduler {
         for code in due {
             let one = self.deployed.get_mut(&code).expect("it was just there");
             one.next_ms = (now / OFTEN_MS + 1) * OFTEN_MS;
-            self.begin(&code, None, "schedule", Some(now / OFTEN_MS * OFTEN_MS), Vec::new());
+            if !self.discards(&code) {
+                self.begin(&code, None, "schedule", Some(now / OFTEN_MS * OFTEN_MS), Vec::new());
+            }
         }
+    }
+
+    /// Whether a new run of the workflow is discarded, since another one is active.
+    pub fn discards(&self, code: &str) -> bool {
+        let workflow = &self.deployed[code].workflow;
+        let is_active = |one: &Run| one.workflow.id == workflow.id && one.ended.is_none();
+        workflow.concurrency == "discard" && !self.is(Fault::RunsDiscarded) && self.runs.iter().any(is_active)
+    }
+
+    /// Whether a run waits until an earlier one of its workflow has ended.
+    fn waits(&self, index: usize) -> bool {
+        let run = &self.runs[index];
+        let is_active = |one: &Run| one.workflow.id == run.workflow.id && one.ended.is_none();
+        let must_wait = run.state == "queued" && run.workflow.concurrency == "wait";
+        must_wait && !self.is(Fault::IgnoresWaits) && self.runs[..index].iter().any(is_active)
     }
 
     /// Ends tasks whose time is over, begins those whose turn it is, and ends the run.
     fn move_on(&mut self, index: usize) {
-        let (now, run) = (self.now_ms, &mut self.runs[index]);
+        if self.waits(index) {
+            return;
+        }
+        let (now, fault, run) = (self.now_ms, self.fault, &mut self.runs[index]);
         if run.ended.is_some() {
             return;
         }
-        let date = run.date.filter(|_| self.fault != Some(Fault::UsesToday)).unwrap_or(now);
-        let mut has_changed = end_tasks(run, now, date);
+        let date = run.date.filter(|_| fault != Some(Fault::UsesToday)).unwrap_or(now);
+        let mut has_changed = end_tasks(run, now, date, fault);
+        if fault != Some(Fault::IgnoresRetries) {
+            use_retries(run);
+        }
         if !run.is_paused {
             has_changed |= begin_tasks(run, now);
         }
@@ -171,7 +196,7 @@ impl FakeScheduler {
             (run.state, run.ended) = (if has_failed { "failed" } else { "success" }, Some(now));
             has_changed = true;
         } else if has_changed && run.state == "queued" {
-            run.state = "running";
+            (run.state, run.started) = ("running", Some(now));
         }
         if has_changed {
             self.touch(index);
@@ -214,17 +239,20 @@ fn printed(workflow: &Workflow, task: u64, date: i64) -> String {
     body.unwrap_or_default().iter().map(part).collect()
 }
 
-fn end_tasks(run: &mut Run, now: i64, date: i64) -> bool {
+fn end_tasks(run: &mut Run, now: i64, date: i64, fault: Option<Fault>) -> bool {
     let mut has_changed = false;
     let workflow = run.workflow.clone();
     for one in run.tries.iter_mut().filter(|one| one.ended.is_none()) {
-        let work = workflow.tasks.iter().find(|task| task.id == one.task).map(|task| task.text());
-        let (takes, end) = match work.as_deref() {
+        let task = workflow.tasks.iter().find(|task| task.id == one.task);
+        let (takes, end) = match task.map(|task| task.text()).as_deref() {
             Some("endless") => (i64::MAX, "success"),
             Some("slow") => (SLOW_MS, "success"),
             Some("fails") => (QUICK_MS, "failed"),
             _ => (QUICK_MS, "success"),
         };
+        let timeout = task.map_or(0, |task| i64::from(task.timeout_s) * 1_000);
+        let is_late = timeout > 0 && timeout < takes && fault != Some(Fault::IgnoresTimeouts);
+        let (takes, end) = if is_late { (timeout, "failed") } else { (takes, end) };
         if now - one.started >= takes {
             (one.state, one.ended) = (end, Some(now));
             one.log.push_str(&format!("it is {}\n", printed(&workflow, one.task, date)));
@@ -233,6 +261,21 @@ fn end_tasks(run: &mut Run, now: i64, date: i64) -> bool {
         }
     }
     has_changed
+}
+
+/// Lets failed tasks with retries be begun again: at once, since the kit asks for no pause between two tries.
+fn use_retries(run: &mut Run) {
+    let attempt = run.attempt;
+    for task in &run.workflow.tasks {
+        let is_its = |one: &Try| one.task == task.id && one.of_attempt == attempt;
+        let tries = run.tries.iter().filter(|one| is_its(one)).count();
+        if tries > task.retries as usize {
+            continue;
+        }
+        for one in run.tries.iter_mut().filter(|one| is_its(one)) {
+            one.is_old |= one.state == "failed";
+        }
+    }
 }
 
 fn begin_tasks(run: &mut Run, now: i64) -> bool {
@@ -259,6 +302,7 @@ fn begin_tasks(run: &mut Run, now: i64) -> bool {
             task: *task,
             name: name.clone(),
             attempt,
+            of_attempt: run.attempt,
             state: "running",
             started: now,
             ended: None,

@@ -14,7 +14,7 @@ use lakeport_base::failpoints;
 use lakeport_base::process_limits::end_with_parent;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::prctl::set_child_subreaper;
+use nix::sys::prctl::{set_child_subreaper, set_no_new_privs};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, User, geteuid, getpid, setgid, setgroups, setuid};
@@ -304,6 +304,8 @@ fn supervise_inside(user: Option<(u32, u32)>) -> io::Result<u8> {
 fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     // What the script leaves behind becomes a child of this process, which ends it.
     set_child_subreaper(true)?;
+    // Programs that run as their owner (`sudo`) give the script no other user's rights.
+    set_no_new_privs()?;
     let (begun, child) = std::sync::mpsc::channel();
     // Begun first: a process whose children are of another namespace can begin no threads.
     std::thread::spawn(move || {
