@@ -205,7 +205,8 @@ fn task_params(
 
 /// The workflow's parameters, and the names and codes that are the same in each run: Lakeport's own.
 fn known_params(task: &Task, workflow: &Workflow) -> Vec<Param> {
-    let constant = |name: &str, value: String| Param { name: name.to_owned(), kind: "text".to_owned(), value };
+    let constant =
+        |name: &str, value: String| Param { name: name.to_owned(), kind: "text".to_owned(), value };
     let constants = [
         constant("system.task.definition.name", task.name.clone()),
         constant("system.task.definition.code", task.id.to_string()),
@@ -218,9 +219,10 @@ fn known_params(task: &Task, workflow: &Workflow) -> Vec<Param> {
 /// 3.1 would drop each run of the workflow.
 fn refuse_new_words(flavour: &Flavour, globals: &Globals) -> Result<(), String> {
     match globals.new_words() {
-        Some(words) if !flavour.has_new_times => {
-            Err(format!("has {words}, which DolphinScheduler {} has no words for; later ones have", flavour.name))
-        }
+        Some(words) if !flavour.has_new_times => Err(format!(
+            "has {words}, which DolphinScheduler {} has no words for; later ones have",
+            flavour.name
+        )),
         _ => Ok(()),
     }
 }

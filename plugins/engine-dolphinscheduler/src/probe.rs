@@ -48,8 +48,11 @@ fn workers(api: &Api) -> TestCheck {
     match api.get(&api.flavour.workers, Vec::new()) {
         Ok(Value::Array(workers)) if !workers.is_empty() => {
             let count = workers.len();
-            let message =
-                if count == 1 { "1 worker is registered".to_owned() } else { format!("{count} workers are registered") };
+            let message = if count == 1 {
+                "1 worker is registered".to_owned()
+            } else {
+                format!("{count} workers are registered")
+            };
             check("workers", "ok", message)
         }
         Ok(_) => check("workers", "warning", "no worker is registered: no task would run"),

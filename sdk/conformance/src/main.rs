@@ -1,12 +1,12 @@
-//! `lakeport-conformance dialect path.wasm`: checks a component against its contract. Exits with 1 if it has
-//! errors.
+//! `lakeport-conformance dialect path.wasm`, `lakeport-conformance engine path.wasm --instance file.json`: checks a
+//! component against its contract. Exits with 1 if it has errors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use lakeport_bindings::dialect::schema::ServerInfo;
-use lakeport_conformance::dialect::Conformance;
+use lakeport_conformance::{LoadError, Report, dialect, engine};
 use serde_json::Value;
 
 /// Check a plugin's component against its contract
@@ -31,6 +31,14 @@ enum Family {
         #[arg(long, value_name = "{…}")]
         table_extra: Option<String>,
     },
+    /// An engine, on a configured instance. The kit deploys workflows of its own there, runs them, and removes them
+    Engine {
+        /// The component: target/wasm32-wasip2/release/my_engine.wasm
+        component: PathBuf,
+        /// The instance, its secrets, and tasks that it can run, as JSON; see docs/plugins.md
+        #[arg(long, value_name = "FILE")]
+        instance: PathBuf,
+    },
 }
 
 fn server(text: &str) -> Result<ServerInfo, String> {
@@ -43,14 +51,7 @@ fn server(text: &str) -> Result<ServerInfo, String> {
 }
 
 fn main() -> ExitCode {
-    let Family::Dialect { component, server, table_extra } = Arguments::parse().family;
-    let read = std::fs::read(&component).map_err(|error| format!("{}: {error}", component.display()));
-    let run = |bytes| {
-        let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no threads: {error}"))?;
-        let conformance = Conformance { component: bytes, servers: server, table_extra };
-        runtime.block_on(conformance.run()).map_err(|error| format!("{}: {error}", component.display()))
-    };
-    match read.and_then(run) {
+    match run(Arguments::parse().family) {
         Ok(report) => {
             print!("{report}");
             if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -60,4 +61,29 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(family: Family) -> Result<Report, String> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no threads: {error}"))?;
+    match family {
+        Family::Dialect { component, server, table_extra } => {
+            let bytes = read(&component)?;
+            let conformance = dialect::Conformance { component: bytes, servers: server, table_extra };
+            runtime.block_on(conformance.run()).map_err(of(&component))
+        }
+        Family::Engine { component, instance } => {
+            let bytes = read(&component)?;
+            let file: engine::InstanceFile = serde_json::from_slice(&read(&instance)?)
+                .map_err(|error| format!("{}: {error}", instance.display()))?;
+            runtime.block_on(engine::check(bytes, file)).map_err(of(&component))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn of(component: &Path) -> impl Fn(LoadError) -> String + '_ {
+    move |error| format!("{}: {error}", component.display())
 }

@@ -14,6 +14,8 @@ const IO_MAX: Duration = Duration::from_secs(30);
 /// The limit of one response.
 const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// A client for one base URL, with the header that authenticates it.
 #[derive(Clone, Debug)]
 pub struct Api {
@@ -41,27 +43,31 @@ impl Api {
     }
 
     pub fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Answer> {
-        self.send("GET", &with_query(path, query), &[])
+        self.send("GET", &with_query(path, query), FORM, "")
     }
 
     pub fn post(&self, path: &str, form: &[(&str, &str)]) -> Result<Answer> {
-        self.send("POST", path, form)
+        self.send("POST", path, FORM, &encode(form))
+    }
+
+    pub fn post_json(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.send("POST", path, "application/json", &body.to_string())
     }
 
     pub fn put(&self, path: &str, form: &[(&str, &str)]) -> Result<Answer> {
-        self.send("PUT", path, form)
+        self.send("PUT", path, FORM, &encode(form))
     }
 
     pub fn delete(&self, path: &str) -> Result<Answer> {
-        self.send("DELETE", path, &[])
+        self.send("DELETE", path, FORM, "")
     }
 
-    fn send(&self, method: &str, path: &str, form: &[(&str, &str)]) -> Result<Answer> {
+    fn send(&self, method: &str, path: &str, content_type: &str, body: &str) -> Result<Answer> {
         let exchange = || {
             let mut stream = TcpStream::connect(&self.address)?;
             stream.set_read_timeout(Some(IO_MAX))?;
             stream.set_write_timeout(Some(IO_MAX))?;
-            stream.write_all(self.request(method, path, form).as_bytes())?;
+            stream.write_all(self.request(method, path, content_type, body).as_bytes())?;
             let mut response = Vec::new();
             stream.take(RESPONSE_BYTES_MAX).read_to_end(&mut response)?;
             Answer::parse(&response)
@@ -70,15 +76,14 @@ impl Api {
     }
 
     /// HTTP/1.0, so that the server closes the connection and sends no chunks.
-    fn request(&self, method: &str, path: &str, form: &[(&str, &str)]) -> String {
-        let body = encode(form);
+    fn request(&self, method: &str, path: &str, content_type: &str, body: &str) -> String {
         let Self { address, base_path, .. } = self;
         let mut text = format!("{method} {base_path}{path} HTTP/1.0\r\nHost: {address}\r\n");
         if let Some((name, value)) = &self.header {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
-        if !form.is_empty() {
-            text.push_str("Content-Type: application/x-www-form-urlencoded\r\n");
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Type: {content_type}\r\n"));
         }
         text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
         text
@@ -145,7 +150,7 @@ mod tests {
     #[test]
     fn a_request_has_its_header_and_form() {
         let api = Api::new("http://127.0.0.1:80/base/").expect("a URL").with_header("token", "abc");
-        let request = api.request("POST", "/projects", &[("projectName", "a b&c")]);
+        let request = api.request("POST", "/projects", FORM, &encode(&[("projectName", "a b&c")]));
         let expected = "POST /base/projects HTTP/1.0\r\nHost: 127.0.0.1:80\r\ntoken: abc\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 19\r\n\r\n\
              projectName=a+b%26c";

@@ -104,7 +104,10 @@ pub fn lay_secrets(
         if secret.is_empty() {
             wrong.push(Detail::new(format!("secrets.{name}"), "is empty; null removes it"));
         } else if secret.trim() != secret {
-            wrong.push(Detail::new(format!("secrets.{name}"), "begins or ends with white space or a line break"));
+            wrong.push(Detail::new(
+                format!("secrets.{name}"),
+                "begins or ends with white space or a line break",
+            ));
         }
     }
     if !wrong.is_empty() {

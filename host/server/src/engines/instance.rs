@@ -8,7 +8,9 @@ use jsonschema::{ValidationError, Validator};
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_egress::HttpClient;
-use lakeport_plugins::{ADDRESS_WANTED, Granted, InstanceHttp, Secrets, is_address};
+use lakeport_plugins::{
+    ADDRESS_WANTED, Granted, InstanceHttp, Secrets, chosen_recipe, is_address, with_defaults,
+};
 use serde_json::{Map, Value};
 
 use super::store::EngineRecord;
@@ -83,22 +85,12 @@ fn validator(info: &EngineInfo) -> Option<Validator> {
 
 /// The settings with the defaults of the schema for members that are not there.
 pub fn settings(info: &EngineInfo, config: &str) -> Value {
-    let mut settings: Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
-    let schema: Value = serde_json::from_str(&info.config_schema).unwrap_or_default();
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
-        if let Some(default) = property.get("default").filter(|_| !settings.contains_key(name)) {
-            settings.insert(name.clone(), default.clone());
-        }
-    }
-    Value::Object(settings)
+    with_defaults(&info.config_schema, serde_json::from_str(config).unwrap_or_default())
 }
 
 /// The name of the auth recipe: the first one whose secrets are all set.
 pub fn recipe<'i>(info: &'i EngineInfo, secret_names: &[String]) -> Option<&'i str> {
-    let is_set = |secret: &String| secret_names.contains(secret);
-    let recipe = info.auth.iter().find(|recipe| recipe.secrets.iter().all(is_set))?;
-    Some(&recipe.name)
+    chosen_recipe(&info.auth, secret_names)
 }
 
 /// What its calls send requests through; `None` if the plugin has no addresses.

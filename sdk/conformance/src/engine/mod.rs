@@ -38,6 +38,7 @@ mod deploys;
 mod errors;
 mod failures;
 mod features;
+mod instance;
 mod logs;
 mod runs;
 mod samples;
@@ -50,6 +51,7 @@ mod watcher;
 
 use lakeport_bindings::engine::model::{Workflow, WorkflowRef};
 
+pub use instance::{InstanceFile, check};
 pub use setting::{Bounds, Prints, Setting, Tasks, Wait};
 pub use subject::{Hosted, Subject};
 

@@ -1,0 +1,33 @@
+//! The conformance kit of engines on the connector, as its author would run it.
+
+use std::process::Command;
+
+use lakeport_engine_tests::Access;
+use serde_json::{Value, json};
+
+use crate::pair::config;
+
+/// SHELL tasks: 3.1 cannot stop a SQL task that runs.
+#[test]
+fn the_connector_holds() {
+    let access = Access::from_environment().expect("a server");
+    let tasks = json!({ "kind": "SHELL", "succeeds": "echo done", "fails": "echo no; exit 3", "endless": "sleep 600",
+        "slow": "sleep 5", "logHas": "done", "prints": { "before": "echo ", "after": "", "place": "script" } });
+    let instance = json!({ "config": config(&access), "secrets": { "token": access.token },
+        "egressAllow": ["127.0.0.1"], "timeZone": "UTC", "tasks": tasks, "patienceSeconds": 240,
+        "pollMilliseconds": 500 });
+    check(&instance);
+}
+
+fn check(instance: &Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("instance.json");
+    std::fs::write(&file, instance.to_string()).expect("it is written");
+    let component = lakeport_tests::wasm_folder().join("plugin/engine_dolphinscheduler.wasm");
+    let kit = lakeport_tests::binary().with_file_name("lakeport-conformance");
+    let mut command = Command::new(kit);
+    let ended = command.arg("engine").arg(component).arg("--instance").arg(file).output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    println!("{}", text(&ended.stdout));
+    assert!(ended.status.success(), "{}{}", text(&ended.stdout), text(&ended.stderr));
+}
