@@ -2,8 +2,10 @@
 //!
 //! `cargo xtask test --engines` starts it and tells how to reach it in `LAKEPORT_TEST_DOLPHINSCHEDULER`.
 
+mod faults;
 mod kit;
 mod pair;
+mod proxy;
 mod same_results;
 
 use lakeport_engine_tests::{Access, Api};

@@ -7,6 +7,8 @@ use lakeport_engine_tests::Access;
 use lakeport_tests::{Kind, Lake, PASSWORD, Server, Warehouse, eventually, stores};
 use serde_json::{Value, json};
 
+use crate::proxy::Proxy;
+
 /// The name of the engine.
 pub const DS: &str = "ds";
 /// DolphinScheduler takes some seconds for a run, more on a busy machine.
@@ -16,19 +18,55 @@ pub struct Pair {
     pub lake: Lake,
     pub shop: Warehouse,
     pub access: Access,
+    proxy: Option<Proxy>,
 }
 
 impl Pair {
     pub fn start() -> Pair {
+        Pair::start_with(None)
+    }
+
+    /// Lakeport reaches DolphinScheduler through a proxy that spoils answers.
+    pub fn start_behind_proxy() -> Pair {
+        let access = Access::from_environment().expect("a server");
+        let to = access.base_url.split('/').nth(2).expect("an address").to_owned();
+        Pair::start_with(Some(Proxy::start(&to)))
+    }
+
+    fn start_with(proxy: Option<Proxy>) -> Pair {
         let access = Access::from_environment().expect("a server");
         let store = stores().into_iter().next().expect("a store");
         let lake = Lake::start(&store);
         let shop = lake.warehouse(Kind::Postgres);
         make_source(&access, &shop);
-        let form = json!({ "name": DS, "plugin": "dolphinscheduler", "config": config(&access),
+        let mut config = config(&access);
+        if let Some(proxy) = &proxy {
+            config["baseUrl"] = json!(format!("http://{}/dolphinscheduler", proxy.address()));
+        }
+        let form = json!({ "name": DS, "plugin": "dolphinscheduler", "config": config,
             "secrets": { "token": access.token } });
         lake.server.post("/api/v1/engines", &form).data();
-        Pair { lake, shop, access }
+        Pair { lake, shop, access, proxy }
+    }
+
+    pub fn proxy(&self) -> &Proxy {
+        self.proxy.as_ref().expect("it was started behind one")
+    }
+
+    /// What DolphinScheduler itself answers.
+    pub fn ds(&self, path: &str, query: &[(&str, &str)]) -> Value {
+        let answer = self.access.api().expect("a base URL").get(path, query).expect("an answer");
+        answer.data().expect("code 0")
+    }
+
+    /// The codes of the project and of a deployed workflow's definition.
+    pub fn place(&self, workflow: i64) -> (String, String) {
+        let view = self.server().get(&format!("/api/v1/workflows/{workflow}")).data();
+        let code = view["publications"][0]["deployment"]["code"].as_str().expect("a code").to_owned();
+        let projects = self.ds("/projects/list", &[]);
+        let is_ours = |project: &&Value| project["name"] == *self.access.project_name;
+        let project = projects.as_array().expect("a list").iter().find(is_ours).expect("it is there");
+        (project["code"].to_string(), code)
     }
 
     pub fn server(&self) -> &Server {

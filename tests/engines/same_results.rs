@@ -142,7 +142,7 @@ fn a_backfill_gives_the_same_dates() {
             "datasource": pair.shop.name, "sqlContent": sql }] });
         let workflow = pair.deployed(engine, "backfill", &definition);
         let path = format!("/api/v1/workflows/{workflow}");
-        let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezoneId": "UTC", "startTime": "2026-01-01 00:00:00",
+        let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC", "startTime": "2026-01-01 00:00:00",
             "endTime": "2099-01-01 00:00:00" });
         pair.server().put(&format!("{path}/schedule"), &schedule).data();
         pair.server().post(&format!("{path}/schedule/online"), &json!({})).data();

@@ -221,6 +221,12 @@ impl Error {
         self.edit(|refusal| refusal.details = details)
     }
 
+    /// Adds one more detail.
+    #[must_use]
+    pub fn and_detail(self, detail: Detail) -> Error {
+        self.edit(|refusal| refusal.details.push(detail))
+    }
+
     /// Adds the attempted statements with their outcomes.
     #[must_use]
     pub fn with_statements(self, statements: Vec<serde_json::Value>) -> Error {

@@ -1,7 +1,9 @@
 //! Times in answers and requests: `yyyy-MM-dd HH:mm:ss` in the configured zone. The store has milliseconds
 //! since 1970, UTC.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, SecondsFormat, TimeZone, Timelike, Utc};
+use chrono::{
+    DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, Offset, SecondsFormat, TimeZone, Timelike, Utc,
+};
 use chrono_tz::Tz;
 
 const FORM: &str = "%Y-%m-%d %H:%M:%S";
@@ -64,6 +66,19 @@ pub fn rfc3339(at_ms: i64) -> String {
 /// Parses a time in the zone; of an ambiguous local time, takes the first one. Accepts RFC 3339, too. The
 /// error continues the member's name.
 pub fn parse(text: &str, zone: Tz) -> Result<i64, String> {
+    parse_with(text, zone, LocalResult::earliest)
+}
+
+/// The same; of a time that comes twice, when clocks are set back, the second one.
+pub fn parse_latest(text: &str, zone: Tz) -> Result<i64, String> {
+    parse_with(text, zone, LocalResult::latest)
+}
+
+fn parse_with(
+    text: &str,
+    zone: Tz,
+    chosen: impl FnOnce(LocalResult<DateTime<Tz>>) -> Option<DateTime<Tz>>,
+) -> Result<i64, String> {
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {
         return Ok(at.timestamp_millis());
     }
@@ -73,7 +88,7 @@ pub fn parse(text: &str, zone: Tz) -> Result<i64, String> {
         return Err(wrong());
     }
     let local = NaiveDateTime::parse_from_str(text, FORM).map_err(|_| wrong())?;
-    let at = zone.from_local_datetime(&local).earliest();
+    let at = chosen(zone.from_local_datetime(&local));
     let skipped = || format!("is skipped by the clocks of {}", zone.name());
     Ok(at.ok_or_else(skipped)?.timestamp_millis())
 }

@@ -83,45 +83,48 @@ impl EngineClient {
 
     /// Its description, as the calls for this workflow, or for the engine itself, find it.
     pub async fn info(&self, workflow_id: Option<u64>) -> Result<Arc<EngineInfo>, Error> {
-        self.engine(workflow_id).info().map_err(engine_failed)
+        self.engine(workflow_id).info().map_err(|error| self.failed(error))
     }
 
     /// Whether it has this feature of the contract for a workflow: its plugin has it, and it does not do without it.
     pub fn has_feature(&self, workflow_id: u64, feature: &str) -> Result<bool, Error> {
-        let info = self.engine(Some(workflow_id)).info().map_err(engine_failed)?;
+        let info = self.engine(Some(workflow_id)).info().map_err(|error| self.failed(error))?;
         let is_there = info.features.iter().any(|known| known == feature);
         Ok(is_there && !self.record.missing_features.iter().any(|missing| missing == feature))
     }
 
     /// Whether it has a timer for this workflow.
     pub fn has_schedules(&self, workflow_id: u64) -> Result<bool, Error> {
-        self.engine(Some(workflow_id)).has_schedules().map_err(engine_failed)
+        self.engine(Some(workflow_id)).has_schedules().map_err(|error| self.failed(error))
     }
 
     pub async fn test(&self) -> Result<TestReport, Error> {
         let engine = self.engine(None);
-        engine.test(self.context(&engine, TEST_S)?).await.map_err(engine_failed)
+        engine.test(self.context(&engine, TEST_S)?).await.map_err(|error| self.failed(error))
     }
 
     pub async fn check(&self, workflow: &Workflow) -> Result<Vec<Problem>, Error> {
         let engine = self.engine(Some(workflow.id));
-        engine.check(self.context(&engine, CHECK_S)?, workflow).await.map_err(engine_failed)
+        engine.check(self.context(&engine, CHECK_S)?, workflow).await.map_err(|error| self.failed(error))
     }
 
     pub async fn deploy(&self, request: &DeployRequest) -> Result<Deployment, Error> {
         let engine = self.engine(Some(request.workflow.id));
-        engine.deploy(self.context(&engine, DEPLOY_S)?, request).await.map_err(engine_failed)
+        engine.deploy(self.context(&engine, DEPLOY_S)?, request).await.map_err(|error| self.failed(error))
     }
 
     /// The progress of a change: of a deployment, by its revision, or of another.
     pub async fn status(&self, current: &WorkflowRef, revision: Option<&str>) -> Result<Deployment, Error> {
         let engine = self.engine(Some(current.id));
-        engine.status(self.context(&engine, STATUS_S)?, current, revision).await.map_err(engine_failed)
+        engine
+            .status(self.context(&engine, STATUS_S)?, current, revision)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     pub async fn remove(&self, current: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(current.id));
-        engine.remove(self.context(&engine, REMOVE_S)?, current).await.map_err(Failure::of)
+        engine.remove(self.context(&engine, REMOVE_S)?, current).await.map_err(|error| self.failure(error))
     }
 
     /// Starts a run. If the outcome is unknown, looks for the run before it fails.
@@ -130,7 +133,7 @@ impl EngineClient {
         let error = match engine.start(self.context(&engine, START_S)?, request).await {
             Ok(started) => return Ok(started),
             Err(error) if may_have_applied(&error) => error,
-            Err(error) => return Err(Failure::Refused(engine_failed(error))),
+            Err(error) => return Err(Failure::Refused(self.failed(error))),
         };
         let query = RunQuery {
             workflow: request.workflow.clone(),
@@ -142,7 +145,7 @@ impl EngineClient {
             Ok(Some(instance)) => {
                 Ok(Started { instance: Some(instance.id), trigger: instance.trigger, found: true })
             }
-            Ok(None) | Err(_) => Err(Failure::Open(engine_failed(error))),
+            Ok(None) | Err(_) => Err(Failure::Open(self.failed(error))),
         }
     }
 
@@ -151,12 +154,15 @@ impl EngineClient {
         // About one workflow, the generation that started its runs looks for them.
         let id = queries.first().map(|query| query.workflow.id);
         let engine = self.engine(id.filter(|id| queries.iter().all(|query| query.workflow.id == *id)));
-        engine.find(self.context(&engine, FIND_S)?, queries).await.map_err(engine_failed)
+        engine.find(self.context(&engine, FIND_S)?, queries).await.map_err(|error| self.failed(error))
     }
 
     pub async fn cancel(&self, workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
         let engine = self.engine(Some(workflow.id));
-        engine.cancel(self.context(&engine, CANCEL_S)?, workflow, target).await.map_err(engine_failed)
+        engine
+            .cancel(self.context(&engine, CANCEL_S)?, workflow, target)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// Repeats a finished run; `None` if the engine no longer knows it.
@@ -165,7 +171,7 @@ impl EngineClient {
         match engine.retry(self.context(&engine, START_S)?, request).await {
             Ok(started) => Ok(Some(started)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
-            Err(error) => Err(engine_failed(error)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -176,33 +182,45 @@ impl EngineClient {
         schedule: Option<&Schedule>,
     ) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.set_schedule(self.context(&engine, SCHEDULE_S)?, workflow, schedule).await.map_err(Failure::of)
+        engine
+            .set_schedule(self.context(&engine, SCHEDULE_S)?, workflow, schedule)
+            .await
+            .map_err(|error| self.failure(error))
     }
 
     pub async fn online(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.online(self.context(&engine, SCHEDULE_S)?, workflow).await.map_err(Failure::of)
+        engine.online(self.context(&engine, SCHEDULE_S)?, workflow).await.map_err(|error| self.failure(error))
     }
 
     pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Deployment, Failure> {
         let engine = self.engine(Some(workflow.id));
-        engine.offline(self.context(&engine, SCHEDULE_S)?, workflow).await.map_err(Failure::of)
+        engine
+            .offline(self.context(&engine, SCHEDULE_S)?, workflow)
+            .await
+            .map_err(|error| self.failure(error))
     }
 
     /// Pauses a run, or lets it go on.
     pub async fn set_paused(&self, instance: &InstanceRef, paused: bool) -> Result<Receipt, Error> {
         let engine = self.engine(Some(instance.workflow.id));
-        engine.set_paused(self.context(&engine, CANCEL_S)?, instance, paused).await.map_err(engine_failed)
+        engine
+            .set_paused(self.context(&engine, CANCEL_S)?, instance, paused)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// Whether definitions can be read from it.
     pub fn has_definitions(&self) -> Result<bool, Error> {
-        self.engine(None).has_definitions().map_err(engine_failed)
+        self.engine(None).has_definitions().map_err(|error| self.failed(error))
     }
 
     pub async fn definitions(&self, query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
         let engine = self.engine(None);
-        engine.definitions(self.context(&engine, DEFINITIONS_S)?, query).await.map_err(engine_failed)
+        engine
+            .definitions(self.context(&engine, DEFINITIONS_S)?, query)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// One definition; `None` if the engine does not have it.
@@ -211,18 +229,18 @@ impl EngineClient {
         match engine.definition(self.context(&engine, DEFINITIONS_S)?, source).await {
             Ok(definition) => Ok(Some(definition)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
-            Err(error) => Err(engine_failed(error)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
     pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
         let engine = self.engine(None);
-        engine.instances(self.context(&engine, WATCH_S)?, request).await.map_err(engine_failed)
+        engine.instances(self.context(&engine, WATCH_S)?, request).await.map_err(|error| self.failed(error))
     }
 
     pub async fn task_runs(&self, request: &TaskRunRequest) -> Result<TaskRunPage, Error> {
         let engine = self.engine(None);
-        engine.task_runs(self.context(&engine, WATCH_S)?, request).await.map_err(engine_failed)
+        engine.task_runs(self.context(&engine, WATCH_S)?, request).await.map_err(|error| self.failed(error))
     }
 
     /// A part of a log; `None` if the log no longer exists. 400 if the cursor is not one of the engine's.
@@ -234,14 +252,14 @@ impl EngineClient {
             Err(CallError::Answered(error)) if error.code == "invalid_input" => {
                 Err(Error::invalid(vec![Detail::new("logOffset", error.message)]))
             }
-            Err(error) => Err(engine_failed(error)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
     /// An answer, about this workflow or about the engine, that breaks the contract: it counts against the
     /// plugin.
     pub fn broke(&self, function: &'static str, workflow_id: Option<u64>, message: String) -> Error {
-        engine_failed(self.engine(workflow_id).broke(function, &self.call, message))
+        self.failed(self.engine(workflow_id).broke(function, &self.call, message))
     }
 
     /// The plugin for a workflow, or for the engine itself. A canary takes its share of workflows.
@@ -257,10 +275,23 @@ impl EngineClient {
             .clone()
     }
 
+    /// The host's error, with the engine's name.
+    fn failed(&self, error: CallError) -> Error {
+        engine_failed(error).and_detail(Detail::new("engine", self.record.name.as_str()))
+    }
+
+    fn failure(&self, error: CallError) -> Failure {
+        if may_have_applied(&error) {
+            Failure::Open(self.failed(error))
+        } else {
+            Failure::Refused(self.failed(error))
+        }
+    }
+
     /// For a call of this function that may take so many seconds.
     fn context(&self, engine: &Engine, limit_s: u64) -> Result<CallContext, Error> {
-        let info = engine.info().map_err(engine_failed)?;
-        let digest = engine.digest().map_err(engine_failed)?;
+        let info = engine.info().map_err(|error| self.failed(error))?;
+        let digest = engine.digest().map_err(|error| self.failed(error))?;
         let http = || instance::http(&self.core.keys, &self.http, &self.record, &info);
         let Shared { memo, http } = self.memos.of_generation(digest, http)?;
         let instance = InstanceConfig {
@@ -297,14 +328,6 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    fn of(error: CallError) -> Failure {
-        if may_have_applied(&error) {
-            Failure::Open(engine_failed(error))
-        } else {
-            Failure::Refused(engine_failed(error))
-        }
-    }
-
     pub fn into_error(self) -> Error {
         match self {
             Failure::Refused(error) | Failure::Open(error) => error,

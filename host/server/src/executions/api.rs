@@ -13,6 +13,7 @@ use crate::datasources::Rights;
 use crate::execution_records::store::{self, Execution, Status};
 use crate::execution_records::{ExecutionDetail, ExecutionView};
 use crate::executions::{Call, Executions};
+use crate::idempotency;
 use crate::workflows::rights;
 
 /// The most running executions of an answer.
@@ -118,6 +119,7 @@ pub async fn retry(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Err
     let state = &call.state;
     let execution = found(state, call.path.id).await?;
     rights::check_ever(&state.db, &call.caller, execution.workflow_id).await?;
-    let again = control::retry(state, execution, call.request_id.as_str()).await?;
+    let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
+    let again = control::retry(state, execution, repeat, call.request_id.as_str()).await?;
     Ok(Data::new(&view(state, &call.caller, &again).await?))
 }

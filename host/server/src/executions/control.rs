@@ -9,11 +9,12 @@ use tokio::time::{Instant, sleep};
 
 use super::runs::{self, MANUAL, Run, START_MAX, Start};
 use super::{TOPIC, backfills, watch};
-use crate::engines::EngineClient;
+use crate::engines::{self, EngineClient};
 use crate::execution_records::store::{self, Execution, Record, Status};
 use crate::executions::Executions;
 use crate::workflows;
 use crate::workflows::forms::FailureStrategy;
+use crate::workflows::versions::Snapshot;
 
 /// How long a retry waits for the end of a run whose tasks have all ended, and the polling interval.
 const END_WAIT: Duration = Duration::from_secs(3);
@@ -43,8 +44,14 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
 }
 
 /// Repeats the failed tasks of the execution's run; if the engine cannot, or no longer knows the run, starts
-/// what was asked for once more, for the same time. Returns the task's new record.
-pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
+/// what was asked for once more, for the same time. Returns the task's new record. `repeat` identifies the request and its
+/// repeats.
+pub async fn retry(
+    state: &Executions,
+    execution: Execution,
+    repeat: Option<String>,
+    call_id: &str,
+) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
             "it is {}; only a failed or killed execution can be run again",
@@ -55,14 +62,17 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     let until = Instant::now() + START_MAX;
     let (run, this, client) = run_of(state, &execution, call_id).await?;
     let run = ended(state, run, call_id).await?;
-    let key = uuid::Uuid::now_v7().to_string();
+    refuse_removed(state, &run, &execution).await?;
+    let key = repeat.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
     let can_retry = client.has_feature(request.instance.workflow.id, "retry_failed")?;
     let retried = if can_retry { client.retry(&request).await } else { Ok(None) };
     let again = match retried {
         Ok(Some(started)) => started.instance.or(started.trigger).unwrap_or_default(),
-        Ok(None) => start_over(state, &run, call_id).await?,
-        Err(error) if error.code() == "unsupported_by_engine" => start_over(state, &run, call_id).await?,
+        Ok(None) => start_over(state, &run, repeat, call_id).await?,
+        Err(error) if error.code() == "unsupported_by_engine" => {
+            start_over(state, &run, repeat, call_id).await?
+        }
         Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
             return Err(Error::conflict("not_retryable", refusal.message));
         }
@@ -87,6 +97,27 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     })
 }
 
+/// 409 if the task is not in the version that is deployed now, which the embedded scheduler would run.
+async fn refuse_removed(state: &Executions, run: &Run, execution: &Execution) -> Result<(), Error> {
+    let Some(task_id) = execution.record.task_id.filter(|_| run.engine == engines::LOCAL) else {
+        return Ok(());
+    };
+    let deployed = match workflows::get(state, run.workflow_id).await {
+        Ok(workflow) => workflow.published_version,
+        Err(_) => None,
+    };
+    let Some(version) = deployed else { return Ok(()) };
+    let snapshot = Snapshot::read(&state.db, run.workflow_id, version).await?;
+    if snapshot.is_none_or(|snapshot| snapshot.tasks.contains_key(&task_id)) {
+        return Ok(());
+    }
+    let message = format!(
+        "the task {} is not in the version {version}, which is deployed now; run the workflow instead",
+        execution.record.task_name
+    );
+    Err(Error::conflict("not_retryable", message))
+}
+
 /// The run with its end, which may come shortly after its last task's; 409 while other tasks are running. Not
 /// `wait_for`: each look asks the engine.
 async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, Error> {
@@ -109,7 +140,12 @@ async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, E
 }
 
 /// Starts a run like this one. Of a run that was not asked for here, all of the workflow.
-async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<String, Error> {
+async fn start_over(
+    state: &Executions,
+    run: &Run,
+    repeat: Option<String>,
+    call_id: &str,
+) -> Result<String, Error> {
     let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     let not_there = || {
         let message = format!("the workflow {} is not deployed any more", run.workflow_name);
@@ -123,7 +159,7 @@ async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<Stri
         part: run.part,
         guard: None,
     };
-    runs::start_run(state, &deployed, &start, None, call_id).await
+    runs::start_run(state, &deployed, &start, repeat, call_id).await
 }
 
 async fn run_of(

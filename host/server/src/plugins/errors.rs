@@ -137,6 +137,18 @@ pub fn engine_failed(error: CallError) -> Error {
     if error.retryable && is_silent { mapped.retry_after(wait_s(&error)) } else { mapped }
 }
 
+/// An error of an engine that was stored as its code and message: with the status that a call has for it.
+pub fn engine_refused(code: &'static str, message: String) -> Error {
+    match code {
+        "engine_timeout" | "plugin_timeout" => Error::timed_out(code, message),
+        "engine_unavailable" | "plugin_busy" | "plugin_not_active" | "plugin_quarantined"
+        | "plugin_replaced" => Error::unavailable(code, message).retry_after(RETRY_AFTER_S),
+        "engine_conflict" | "unsupported_by_engine" => Error::conflict(code, message),
+        "rate_limited" => Error::too_many(code, message, RETRY_AFTER_S),
+        _ => Error::bad_gateway(code, message),
+    }
+}
+
 /// The plugin's message, and what the scheduler itself said, unless the message has it.
 fn whole_message(error: &PluginError) -> String {
     let Some(said) = &error.upstream else { return error.message.clone() };

@@ -19,7 +19,9 @@ use lakeport_http::{Nothing, Role, Route};
 use lakeport_store::{Event, Retained};
 
 use crate::part::{Part, RetentionRule, Start, Worker};
-pub use errors::{CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, failed};
+pub use errors::{
+    CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, engine_refused, failed,
+};
 pub use state::Plugins;
 
 /// The change log's topic of plugins.

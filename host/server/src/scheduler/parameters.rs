@@ -63,6 +63,25 @@ pub fn check(kind: &str, text: &str, global: &[(String, String)], lexing: Lexing
     parts::problems(kind, text, global, lexing)
 }
 
+/// A text with values of no particular run, as Lakeport's own scheduler would run it; `None` for a type that it does not
+/// run. The reason why it never could, if there is one.
+pub fn probe(
+    kind: &str,
+    text: &str,
+    global: &[(String, String)],
+    lexing: Lexing,
+) -> Result<Option<String>, String> {
+    /// 2026-01-01 00:00:00 UTC.
+    const BUSINESS_MS: i64 = 1_767_225_600_000;
+    let context = Context::any_here();
+    let values = Values { global, business_ms: BUSINESS_MS, zone: Tz::UTC, context };
+    match kind {
+        SQL => expand(text, &values, lexing).map(Some),
+        SHELL => expand_script(text, &values).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The wrong ones of the user's parameters, by their places, with sentences about their values.
 pub fn check_globals(global: &[(String, String)]) -> Vec<(usize, String)> {
     globals::check(global)

@@ -17,7 +17,7 @@ use crate::datasources::Rights;
 use crate::executions::runs::START_MAX;
 use crate::executions::{Call, Executions};
 use crate::idempotency;
-use crate::plugins::ENGINE_CALL_CODES;
+use crate::plugins::{ENGINE_CALL_CODES, engine_refused};
 use crate::workflows;
 use crate::workflows::forms::WorkflowPath;
 
@@ -58,17 +58,18 @@ pub async fn start(call: StartCall) -> Result<Data<String>, Error> {
     let look = || store::progress(&state.db, backfill_id);
     let has_begun =
         |now: &Option<Progress>| now.as_ref().is_none_or(|now| now.code.is_some() || !now.state.is_open());
-    let key = backfill_id.to_string();
-    let begun = state.wait_for(TOPIC, Some(&key), until, look, has_begun).await?;
+    let topic_key = backfill_id.to_string();
+    let begun = state.wait_for(TOPIC, Some(&topic_key), until, look, has_begun).await?;
     let begun = begun.ok_or_else(|| Error::not_found("backfill", backfill_id))?;
     match begun.code {
         Some(code) => Ok(Data::new(&code)),
         None if !begun.state.is_open() => Err(not_started(&begun)),
         None => {
             let message = format!(
-                "no run of the backfill was confirmed by its engine within {} s; it goes on, and its runs stand in the \
-                 history once the engine has them",
-                START_MAX.as_secs()
+                "no run of the backfill was confirmed by its engine within {} s; it goes on: GET /api/v1/backfills/{key} \
+                 shows it, and POST /api/v1/backfills/{key}/cancel stops it",
+                START_MAX.as_secs(),
+                key = begun.key
             );
             Err(Error::timed_out("engine_timeout", message))
         }
@@ -123,7 +124,7 @@ fn not_started(backfill: &Progress) -> Error {
         return Error::conflict("not_running", "the backfill was cancelled before its first run began");
     }
     match known {
-        Some(code) => Error::bad_gateway(code, message),
+        Some(code) => engine_refused(code, message),
         None if code == "not_deployed" => Error::conflict("not_deployed", message),
         None => Error::bad_gateway("engine_failed", message),
     }

@@ -9,7 +9,7 @@ use crate::workflows::forms::FailureStrategy;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct BackfillPath {
-    /// The engine's code of the first run, as returned by the start of the backfill.
+    /// The engine's code of the first run, as returned by the start of the backfill, or the backfill's key.
     pub code: String,
 }
 

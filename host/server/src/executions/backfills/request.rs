@@ -124,7 +124,7 @@ impl Clock {
         let (Some(start), Some(end)) = (given(start), given(end)) else {
             return Err(refused("startTime", "补数时间范围不能为空"));
         };
-        let (start_ms, end_ms) = (self.time("startTime", &start)?, self.time("endTime", &end)?);
+        let (start_ms, end_ms) = (self.time("startTime", &start)?, self.latest("endTime", &end)?);
         if start_ms > end_ms {
             return Err(refused("startTime", "开始时间不能晚于结束时间"));
         }
@@ -140,7 +140,7 @@ impl Clock {
         if texts.len() > DATES_MAX {
             return Err(too_many(FIELD));
         }
-        let dates = texts.iter().map(|text| self.time(FIELD, text));
+        let dates = texts.iter().map(|text| self.latest(FIELD, text));
         let dates = dates.collect::<Result<Vec<i64>, Error>>()?;
         for (text, date) in texts.iter().zip(&dates) {
             self.refuse_future(FIELD, text, *date)?;
@@ -155,13 +155,27 @@ impl Clock {
     }
 
     fn time(&self, field: &str, text: &str) -> Result<i64, Error> {
+        self.read(field, text, time::parse)
+    }
+
+    /// Of a time that comes twice in autumn, the second one, at which schedules run.
+    fn latest(&self, field: &str, text: &str) -> Result<i64, Error> {
+        self.read(field, text, time::parse_latest)
+    }
+
+    fn read(
+        &self,
+        field: &str,
+        text: &str,
+        parse: impl FnOnce(&str, Tz) -> Result<i64, String>,
+    ) -> Result<i64, Error> {
         let form = time::FORM_SHOWN;
         // Other notations of times are longer.
         let is_form = text.len() == form.len() && time::check(text).is_ok();
         if !is_form {
             return Err(refused(field, format!("时间格式不正确：{}，应为 {form}", shown(text))));
         }
-        time::parse(text, self.zone).map_err(|_| {
+        parse(text, self.zone).map_err(|_| {
             let zone = self.zone.name();
             refused(field, format!("时间不存在：{text}，时区 {zone} 的时钟跳过了该时刻"))
         })

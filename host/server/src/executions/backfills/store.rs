@@ -129,6 +129,7 @@ fn begun(row: &Row) -> Result<Begun, Error> {
 /// What changes of a backfill, without its dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
+    pub key: String,
     pub code: Option<String>,
     pub state: State,
     pub error_code: Option<String>,
@@ -136,13 +137,13 @@ pub struct Progress {
 }
 
 pub async fn progress(db: &Db, id: i64) -> Result<Option<Progress>, Error> {
-    const PROGRESS: &str = "SELECT code, state, error_code, message FROM backfills WHERE id = $1";
+    const PROGRESS: &str = "SELECT key, code, state, error_code, message FROM backfills WHERE id = $1";
     let rows = db.read(PROGRESS, &[id.into()]).await?;
     let progress = rows.first().map(|row| {
         let mut row = row.by_name();
         let state = State::parse(&row.get::<String>("state")?)?;
         let (code, error_code, message) = (row.get("code")?, row.get("error_code")?, row.get("message")?);
-        Ok(Progress { code, state, error_code, message })
+        Ok(Progress { key: row.get("key")?, code, state, error_code, message })
     });
     progress.transpose()
 }
@@ -161,9 +162,13 @@ pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<(i64, i64)>, Error
 }
 
 /// The newest with this code; two engines may use one.
+/// By its code, or by its key, which it has from the beginning.
 pub async fn find_by_code(db: &Db, code: &str) -> Result<Option<Backfill>, Error> {
-    const FIND: &str =
-        concat!("SELECT ", columns!(), " FROM backfills WHERE code = $1 ORDER BY id DESC LIMIT 1");
+    const FIND: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM backfills WHERE code = $1 OR key = $1 ORDER BY id DESC LIMIT 1"
+    );
     db.read(FIND, &[code.into()]).await?.first().map(backfill).transpose()
 }
 

@@ -5,7 +5,7 @@ use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Run;
+use super::{MANUAL, Run};
 use crate::execution_records::{ExecutionView, Status, duration_s};
 use crate::workflows::EdgeView;
 
@@ -104,7 +104,7 @@ impl RunView {
             instance_id: run.instance_id.clone(),
             status: status(&run.state),
             trigger_type: run.cause.clone(),
-            schedule_time: run.business_time_ms.map(shown),
+            schedule_time: run.business_time_ms.filter(|_| run.cause != MANUAL).map(shown),
             workflow_version: run.workflow_version,
             start_time: run.started_at_ms.map(shown),
             end_time: run.ended_at_ms.map(shown),

@@ -87,6 +87,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The same, without what Lakeport's own scheduler does not have.
+    pub fn any_here() -> Context<'static> {
+        Context { task_path: None, project_name: None, project_code: None, ..Context::any() }
+    }
+
     /// A built-in value; or the reason why there is none.
     pub fn value(&self, name: &str) -> Option<Result<BuiltIn<'a>, String>> {
         if let Some((_, pattern)) = DATES.iter().find(|(known, _)| *known == name) {

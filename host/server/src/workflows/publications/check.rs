@@ -177,7 +177,7 @@ async fn known_problems(
     kinds: &[Kind],
 ) -> Result<Vec<Problem>, Error> {
     let mut problems = Vec::new();
-    // What runs here is judged as it will be; with parameters only then.
+    // What runs here is judged as it will be, with values of no particular run.
     let is_local = submitted.snapshot.content.scheduler_engine == engines::LOCAL;
     let params = submitted.snapshot.content.params();
     let (mut places, mut texts, mut judged) = (Vec::new(), Vec::new(), Vec::new());
@@ -207,13 +207,20 @@ async fn known_problems(
             refuse("datasourceId", why);
         }
         let text = task.sql_content.as_deref().unwrap_or_default();
-        for why in parameters::check(&task.task_type, text, &params, Datasource::lexing(source)) {
+        let wrong = parameters::check(&task.task_type, text, &params, Datasource::lexing(source));
+        let is_sound = wrong.is_empty();
+        wrong.into_iter().for_each(|why| refuse("sqlContent", why));
+        let expanded = match is_local && is_sound {
+            true => parameters::probe(&task.task_type, text, &params, Datasource::lexing(source)),
+            false => Ok(None),
+        };
+        let expanded = expanded.unwrap_or_else(|why| {
             refuse("sqlContent", why);
-        }
+            None
+        });
         if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {
-            let is_plain = !text.contains("${") && !text.contains("$[");
-            let server = source.and_then(Datasource::server).filter(|_| is_plain && is_local);
-            judged.push(server.and_then(|server| script(text, server).err()));
+            let server = source.and_then(Datasource::server);
+            judged.push(server.zip(expanded).and_then(|(server, text)| script(&text, server).err()));
             places.push((*id, task));
             texts.push((source, text.to_owned()));
         }
