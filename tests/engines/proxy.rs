@@ -85,8 +85,8 @@ fn pass_on(mut client: TcpStream, to: &str, shared: &Mutex<Shared>) -> std::io::
     let request = read_request(&mut client)?;
     let line = String::from_utf8_lossy(&request).lines().next().unwrap_or_default().to_owned();
     match fault_of(&line, shared) {
-        Some(Fault::Closed) => return Ok(()),
-        Some(Fault::Answer(status, body)) => return client.write_all(&answer(status, &body)),
+        Some(Fault::Closed) => Ok(()),
+        Some(Fault::Answer(status, body)) => client.write_all(&answer(status, &body)),
         Some(Fault::Slow(time)) => {
             std::thread::sleep(time);
             client.write_all(&ask(to, &request)?)

@@ -206,8 +206,9 @@ fn scripts_have_plain_values() {
 fn a_check_names_all_problems() {
     let server = Server::new("3.1.1");
     let problems = |workflow: &lakeport_sdk::engine::Workflow| {
-        let found =
-            server.host.call(|| definition::problems(workflow, &crate::config::Settings::read().unwrap()));
+        let settings = || crate::config::Settings::read().unwrap();
+        let flavour = crate::flavour::of_version("3.1").unwrap();
+        let found = server.host.call(|| definition::problems(workflow, &settings(), flavour));
         found.into_iter().map(|one| (one.member, one.code)).collect::<Vec<_>>()
     };
     assert_eq!(problems(&workflow()), []);
@@ -216,6 +217,9 @@ fn a_check_names_all_problems() {
     bad.tasks[1].kind = "PYTHON".to_owned();
     bad.tasks.push(task(73, "c", "SQL", vec![text("SELECT 1; SELECT 2")]));
     bad.tasks.push(task(74, "d", "SQL", vec![text("SELECT "), value("${system.task.instance.id}", "bare")]));
+    // 3.1 would take the name for letters of a date.
+    let newer = value("$[month_first_day(yyyyMMdd,-1)]", "bare");
+    bad.tasks.push(task(76, "f", "SQL", vec![text("SELECT "), newer]));
     let mut nowhere = task(75, "e", "SQL", vec![text("SELECT 1")]);
     nowhere.datasource = None;
     bad.tasks.push(nowhere);
@@ -224,7 +228,8 @@ fn a_check_names_all_problems() {
         ("tasks[1].taskType", "unsupported_by_engine"),
         ("tasks[2].sqlContent", "unsupported_by_engine"),
         ("tasks[3].sqlContent", "unsupported_by_engine"),
-        ("tasks[4].datasourceId", "missing"),
+        ("tasks[4].sqlContent", "unsupported_by_engine"),
+        ("tasks[5].datasourceId", "missing"),
     ];
     assert_eq!(problems(&bad), expected.map(|(member, code)| (member.to_owned(), code.to_owned())));
     let mut large = workflow();
