@@ -3,10 +3,13 @@
 //! `cargo xtask test --engines` starts it and tells how to reach it in `LAKEPORT_TEST_DOLPHINSCHEDULER`.
 
 mod faults;
+mod generations;
 mod kit;
 mod pair;
 mod proxy;
 mod same_results;
+mod secrets;
+mod swap;
 
 use lakeport_engine_tests::{Access, Api};
 

@@ -7,19 +7,25 @@ use serde_json::{Value, json};
 
 use crate::pair::config;
 
-/// SHELL tasks: 3.1 cannot stop a SQL task that runs.
 #[test]
 fn the_connector_holds() {
     let access = Access::from_environment().expect("a server");
-    let tasks = json!({ "kind": "SHELL", "succeeds": "echo done", "fails": "echo no; exit 3", "endless": "sleep 600",
-        "slow": "sleep 5", "logHas": "done", "prints": { "before": "echo ", "after": "", "place": "script" } });
-    let instance = json!({ "config": config(&access), "secrets": { "token": access.token },
-        "egressAllow": ["127.0.0.1"], "timeZone": "UTC", "tasks": tasks, "patienceSeconds": 240,
-        "pollMilliseconds": 500 });
-    check(&instance);
+    let (has_passed, report) = report(&instance(&access, 240, 500));
+    println!("{report}");
+    assert!(has_passed, "{report}");
 }
 
-fn check(instance: &Value) {
+/// The instance of a server. It has SHELL tasks: 3.1 cannot stop a SQL task that runs.
+pub fn instance(access: &Access, patience_seconds: u64, poll_milliseconds: u64) -> Value {
+    let tasks = json!({ "kind": "SHELL", "succeeds": "echo done", "fails": "echo no; exit 3", "endless": "sleep 600",
+        "slow": "sleep 5", "logHas": "done", "prints": { "before": "echo ", "after": "", "place": "script" } });
+    json!({ "config": config(access), "secrets": { "token": access.token },
+        "egressAllow": ["127.0.0.1"], "timeZone": "UTC", "tasks": tasks, "patienceSeconds": patience_seconds,
+        "pollMilliseconds": poll_milliseconds })
+}
+
+/// Whether the kit has passed, and all that it says.
+pub fn report(instance: &Value) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("instance.json");
     std::fs::write(&file, instance.to_string()).expect("it is written");
@@ -28,6 +34,5 @@ fn check(instance: &Value) {
     let mut command = Command::new(kit);
     let ended = command.arg("engine").arg(component).arg("--instance").arg(file).output().expect("it starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    println!("{}", text(&ended.stdout));
-    assert!(ended.status.success(), "{}{}", text(&ended.stdout), text(&ended.stderr));
+    (ended.status.success(), format!("{}{}", text(&ended.stdout), text(&ended.stderr)))
 }

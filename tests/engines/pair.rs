@@ -62,11 +62,8 @@ impl Pair {
     /// The codes of the project and of a deployed workflow's definition.
     pub fn place(&self, workflow: i64) -> (String, String) {
         let view = self.server().get(&format!("/api/v1/workflows/{workflow}")).data();
-        let code = view["publications"][0]["deployment"]["code"].as_str().expect("a code").to_owned();
-        let projects = self.ds("/projects/list", &[]);
-        let is_ours = |project: &&Value| project["name"] == *self.access.project_name;
-        let project = projects.as_array().expect("a list").iter().find(is_ours).expect("it is there");
-        (project["code"].to_string(), code)
+        let code = view["workflowCode"].as_str().expect("it is deployed").to_owned();
+        (view["projectCode"].to_string(), code)
     }
 
     pub fn server(&self) -> &Server {

@@ -64,12 +64,13 @@ const DATASOURCES_MASK: [&str; 3] =
     ["/data/*/connectionParams", "/data/totalList/*/connectionParams", "/data/connectionParams"];
 
 pub fn info() -> EngineInfo {
-    const FEATURES: [&str; 10] = [
+    // No `task_retry`: 3.1 begins two tries where there is no pause, and none where there is one. Lakeport has the failed
+    // tasks run again.
+    const FEATURES: [&str; 9] = [
         "business_time",
         "retry_failed",
         "retry_all",
         "task_timeout",
-        "task_retry",
         "task_priority",
         "log_stream",
         "start_at",

@@ -1,13 +1,16 @@
-//! How xtask and the tests reach a real workflow engine: its address and secrets, and a client of its API.
+//! How xtask and the tests reach a real workflow engine: its address and secrets, and a client of its API. Of the
+//! versions of which no real one can be had, a test server.
 //!
 //! `cargo xtask test --engines` starts the engine; the tests read [`VARIABLE`].
 
 mod api;
+mod test_server;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 pub use self::api::{Answer, Api};
+pub use self::test_server::{Generation, TestServer};
 
 /// The environment variable of the tests: an [`Access`] as JSON.
 pub const VARIABLE: &str = "LAKEPORT_TEST_DOLPHINSCHEDULER";

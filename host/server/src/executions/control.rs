@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lakeport_base::Error;
-use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Target};
+use lakeport_bindings::engine::model::{InstanceRef, RetryRequest};
 use tokio::time::{Instant, sleep};
 
 use super::runs::{self, MANUAL, Run, START_MAX, Start};
@@ -33,7 +33,7 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
     }
     let until = Instant::now() + STOP_WAIT;
     let (run, this, client) = run_of(state, &execution, call_id).await?;
-    client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
+    runs::stop(state, &run, &client, &this).await?;
     let is_stopped = |now: Option<&Execution>| now.is_none_or(|now| now.record.status.has_ended());
     let stopped = seen(state, &run, &execution.record.task_key, until, call_id, is_stopped).await?;
     Ok(stopped.unwrap_or_else(|| {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_base::failpoints;
-use lakeport_bindings::engine::model::Target;
 use lakeport_store::jobs::{Jobs, Work};
 use lakeport_store::{Event, Held, Tx};
 use tokio::task::JoinError;
@@ -626,7 +625,7 @@ impl Call {
         let (client, Some(this)) = runs::at_engine(&self.state, &run, &self.id()).await? else {
             return Ok(());
         };
-        client.cancel(&this.workflow, &Target::Instance(this.id)).await.map(drop)
+        runs::stop(&self.state, &run, &client, &this).await.map(drop)
     }
 
     /// One transaction under the lease.

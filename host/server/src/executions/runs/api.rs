@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use lakeport_base::Error;
-use lakeport_bindings::engine::model::{InstanceRef, Receipt, Target};
+use lakeport_bindings::engine::model::{InstanceRef, Receipt};
 use lakeport_http::{Data, Page, Paging};
 use tokio::time::Instant;
 
 use super::view::{RunDetail, RunTaskView, RunView, TaskState};
-use super::{Run, at_engine, look_after_change, store};
+use super::{Run, at_engine, look_after_change, stop, store};
 use crate::datasources::Rights;
 use crate::engines::EngineClient;
 use crate::execution_records::{ExecutionView, store as records};
@@ -51,23 +51,20 @@ pub async fn get(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/cancel`
 pub async fn cancel(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
     let wanted = Wanted { what: "stopped", is_it: |run| run.ended_at_ms.is_some() };
-    change(&call, wanted, async |client, this| {
-        client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await
-    })
-    .await
+    change(&call, wanted, async |run, client, this| stop(&call.state, run, client, this).await).await
 }
 
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/pause`
 pub async fn pause(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
     let is_paused = |run: &Run| run.state == PAUSED || run.ended_at_ms.is_some();
     let wanted = Wanted { what: "paused", is_it: is_paused };
-    change(&call, wanted, async |client, this| client.set_paused(this, true).await).await
+    change(&call, wanted, async |_, client, this| client.set_paused(this, true).await).await
 }
 
 /// `POST /api/v1/workflows/{id}/runs/{instanceId}/resume`
 pub async fn resume(call: Call<RunPath>) -> Result<Data<RunDetail>, Error> {
     let wanted = Wanted { what: "resumed", is_it: |run| run.state != PAUSED };
-    change(&call, wanted, async |client, this| client.set_paused(this, false).await).await
+    change(&call, wanted, async |_, client, this| client.set_paused(this, false).await).await
 }
 
 /// What a request wants of a run.
@@ -90,7 +87,7 @@ async fn found(call: &Call<RunPath>) -> Result<Run, Error> {
 async fn change(
     call: &Call<RunPath>,
     wanted: Wanted,
-    ask: impl AsyncFnOnce(&EngineClient, &InstanceRef) -> Result<Receipt, Error>,
+    ask: impl AsyncFnOnce(&Run, &EngineClient, &InstanceRef) -> Result<Receipt, Error>,
 ) -> Result<Data<RunDetail>, Error> {
     let (state, call_id) = (&call.state, call.request_id.as_str());
     let run = found(call).await?;
@@ -102,7 +99,7 @@ async fn change(
     let (client, this) = at_engine(state, &run, call_id).await?;
     // It was found by its engine's id.
     let this = this.ok_or_else(|| Error::not_found("run", &call.path.instance_id))?;
-    ask(&client, &this).await.map_err(|error| ended_meanwhile(error, wanted.what))?;
+    ask(&run, &client, &this).await.map_err(|error| ended_meanwhile(error, wanted.what))?;
     let until = Instant::now() + WAIT;
     look_after_change(state, &run, call_id).await?;
     let look = || async { Ok(store::find(&state.db, run.id).await?.unwrap_or_else(|| run.clone())) };

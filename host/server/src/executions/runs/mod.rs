@@ -12,7 +12,7 @@ use std::time::Duration;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::time::DAY_MS;
-use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
+use lakeport_bindings::engine::model::{InstanceRef, Receipt, RunQuery, RunRequest, Target, WorkflowRef};
 use lakeport_store::Held;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -291,6 +291,19 @@ async fn answered(
     store::answered(&mut tx, run, instance_id, trigger).await?;
     tx.changed(TOPIC, run.engine.clone());
     tx.commit().await
+}
+
+/// Asks the engine to stop a run.
+pub async fn stop(
+    state: &Executions,
+    run: &Run,
+    client: &EngineClient,
+    this: &InstanceRef,
+) -> Result<Receipt, Error> {
+    let mut tx = state.db.begin().await?;
+    store::note_stop(&mut tx, run.id, watch::STOPPING).await?;
+    tx.commit().await?;
+    client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await
 }
 
 /// Looks at a run that its engine has accepted to change, and makes the watcher look again. A failure to ask the engine

@@ -222,6 +222,12 @@ pub async fn update(tx: &mut Tx, changed: &Run) -> Result<bool, Error> {
     Ok(tx.execute(UPDATE, &values).await? > 0)
 }
 
+/// Notes that a run is to stop, until the engine says what it has become.
+pub async fn note_stop(tx: &mut Tx, id: i64, state: &str) -> Result<(), Error> {
+    const STOP: &str = "UPDATE runs SET state = $2, version = version + 1 WHERE id = $1 AND ended_at IS NULL";
+    tx.execute(STOP, &[id.into(), state.into()]).await.map(drop)
+}
+
 /// Stores the answer of a start. If the watcher has already found the run and recorded it separately, the two
 /// records become one.
 pub async fn answered(

@@ -4,6 +4,7 @@
 //! another process wrote since the query; then it is queried again. A run's end is written together with the
 //! final states of its tasks.
 
+mod again;
 mod records;
 mod round;
 mod worker;
@@ -21,6 +22,7 @@ use super::{TOPIC, alerts, backfills};
 use crate::engines::{EngineClient, EngineRecord};
 use crate::execution_records::store::{self, Execution, Record};
 use crate::executions::Executions;
+pub use again::STOPPING;
 pub use records::{kept_message, records, seen};
 pub use worker::run_worker;
 
@@ -57,6 +59,7 @@ pub struct Watch<'a> {
 }
 
 /// A run as it was stored, and as the engine reports it.
+#[derive(Clone)]
 struct Seen {
     /// `None`: it was unknown.
     before: Option<Run>,
@@ -145,13 +148,28 @@ impl Watch<'_> {
                 }
                 continue;
             };
-            let with_records = some.iter().map(|seen| {
+            let mut with_records = Vec::with_capacity(some.len());
+            let mut again = Vec::new();
+            for seen in some {
                 let id = seen.after.instance_id.as_deref().unwrap_or_default();
                 let tries = tries.get(id).map(Vec::as_slice).unwrap_or_default();
-                (seen, Some(records::records(&seen.after, tries)))
-            });
-            if self.write(with_records.collect()).await? == Written::NotAll {
+                let (mut seen, mut records) = (seen.clone(), records::records(&seen.after, tries));
+                if let Some(due_ms) = self.reopen(&mut seen, &mut records).await? {
+                    again.push((seen.clone(), due_ms));
+                }
+                with_records.push((seen, records));
+            }
+            let written = with_records.iter().map(|(seen, records)| (seen, Some(records.clone())));
+            if self.write(written.collect()).await? == Written::NotAll {
                 return Ok(Written::NotAll);
+            }
+            let now_ms = self.state.clock.now_ms();
+            // Only the watcher: two who ask at once would ask twice.
+            for (seen, _) in again.into_iter().filter(|(_, due_ms)| self.held.is_some() && *due_ms <= now_ms)
+            {
+                if let Some(workflow) = workflows.get(&seen.after.workflow_id) {
+                    self.run_again(&seen, workflow.clone()).await;
+                }
             }
         }
         // An engine may forget finished runs.

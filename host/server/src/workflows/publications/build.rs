@@ -76,13 +76,17 @@ impl Submitted {
         let tasks = self.snapshot.tasks.iter();
         let tasks: Result<Vec<_>, Error> =
             tasks.map(|(id, saved)| self.task(*id, &saved.content, &params)).collect();
+        let mut tasks = tasks?;
+        if !client.has_feature(engine_id, "task_retry")? {
+            tasks.iter_mut().for_each(|task| (task.retries, task.retry_interval_s) = (0, 0));
+        }
         Ok(model::Workflow {
             id: engine_id,
             name: self.snapshot.content.name.clone(),
             description: self.snapshot.content.description.clone().unwrap_or_default(),
             revision: self.revision(),
             version: u32::try_from(self.snapshot.version).unwrap_or(u32::MAX),
-            tasks: tasks?,
+            tasks,
             edges: edges
                 .map(|(before, after)| Edge { before: before.unsigned_abs(), after: after.unsigned_abs() })
                 .collect(),

@@ -1,0 +1,123 @@
+//! Tries tasks again on an engine that does not do so itself: when a run has failed and its failed tasks have tries left, the
+//! engine is asked to run them again, after the last of their pauses. Until then the run goes on, for callers.
+
+use lakeport_base::Error;
+use lakeport_bindings::engine::model::{RetryRequest, WorkflowRef};
+
+use super::{Seen, Watch};
+use crate::engines;
+use crate::execution_records::store::{Record, Status};
+use crate::executions::runs;
+use crate::workflows;
+use crate::workflows::versions::Snapshot;
+
+/// The state of a run that a caller has asked to stop: its tasks are not tried again.
+pub const STOPPING: &str = "stopping";
+/// How long the engine may refuse to run the tasks again. After that the run has failed.
+const GIVE_UP_MS: i64 = 10 * 60 * 1_000;
+
+impl Watch<'_> {
+    /// Takes back the end of a run whose failed tasks have tries left. Returns when they are to be run again.
+    pub(super) async fn reopen(&self, seen: &mut Seen, records: &mut [Record]) -> Result<Option<i64>, Error> {
+        let Some(due_ms) = self.due_again(seen, records).await? else { return Ok(None) };
+        let run = &mut seen.after;
+        (run.state, run.ended_at_ms, run.message) = ("running".to_owned(), None, None);
+        for record in records.iter_mut().filter(|record| record.status == Status::Failed) {
+            (record.status, record.end_time_ms) = (Status::Pending, None);
+        }
+        Ok(Some(due_ms))
+    }
+
+    async fn due_again(&self, seen: &Seen, records: &[Record]) -> Result<Option<i64>, Error> {
+        let run = &seen.after;
+        let has_ended_before = |before: &runs::Run| before.ended_at_ms.is_some() || before.state == STOPPING;
+        if run.state != "failed" || seen.before.as_ref().is_some_and(has_ended_before) {
+            return Ok(None);
+        }
+        let has = |feature| self.client.has_feature(run.workflow_id.unsigned_abs(), feature);
+        if has("task_retry")? || !has("retry_failed")? {
+            return Ok(None);
+        }
+        let version = match run.workflow_version {
+            Some(version) => Some(version),
+            None => {
+                workflows::get(self.state, run.workflow_id).await.ok().and_then(|one| one.published_version)
+            }
+        };
+        let Some(version) = version else { return Ok(None) };
+        let snapshot = Snapshot::read(&self.state.db, run.workflow_id, version).await?;
+        let Some(snapshot) = snapshot else { return Ok(None) };
+        let retries = |task: i64| {
+            let task = &snapshot.tasks.get(&task)?.content;
+            Some((task.retry_times, task.retry_interval))
+        };
+        let due_ms = due_ms(records, retries);
+        Ok(due_ms.filter(|due_ms| self.state.clock.now_ms() < due_ms + GIVE_UP_MS))
+    }
+
+    /// Asks the engine to run the failed tasks of a run again. If it refuses, it is asked again at the next look.
+    pub(super) async fn run_again(&self, seen: &Seen, workflow: WorkflowRef) {
+        let Some(instance) = seen.after.reference(workflow) else { return };
+        let (engine, id) = (self.record.name.as_str(), instance.id.clone());
+        let key = uuid::Uuid::now_v7().to_string();
+        match self.client.retry(&RetryRequest { instance, scope: "failed".to_owned(), key }).await {
+            Ok(_) => tracing::info!(engine, instance = id, "the failed tasks of a run are tried again"),
+            Err(error) if engines::is_momentary(&error) => {
+                tracing::debug!(engine, instance = id, "a run is not tried again yet: {error}");
+            }
+            Err(error) => tracing::warn!(engine, instance = id, "a run is not tried again: {error}"),
+        }
+    }
+}
+
+/// When the failed tasks are to be run again: after the last of their pauses. `None`: none has failed, or one of them has no
+/// tries left. `retries`: how often a task is tried again, and the pause in seconds.
+fn due_ms(records: &[Record], retries: impl Fn(i64) -> Option<(u32, u32)>) -> Option<i64> {
+    let due = |record: &Record| {
+        let (times, pause_s) = retries(record.task_id?)?;
+        let ended_ms = record.end_time_ms.unwrap_or_default();
+        (record.attempt <= i64::from(times)).then(|| ended_ms + i64::from(pause_s) * 1_000)
+    };
+    let failed = records.iter().filter(|record| record.status == Status::Failed);
+    failed.map(due).collect::<Option<Vec<i64>>>()?.into_iter().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(task_id: i64, status: Status, attempt: i64) -> Record {
+        Record {
+            task_key: task_id.to_string(),
+            task_id: Some(task_id),
+            task_name: format!("task {task_id}"),
+            status,
+            attempt,
+            start_time_ms: Some(1_000),
+            end_time_ms: Some(2_000 * task_id),
+            error_message: None,
+            rows_affected: None,
+            tries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn failed_tasks_are_tried_again_while_all_of_them_have_tries_left() {
+        let retries =
+            |task: i64| [None, Some((1, 60)), Some((2, 5)), Some((0, 0))][usize::try_from(task).unwrap()];
+        let ok = || record(3, Status::Success, 1);
+        for (records, expected) in [
+            (vec![ok()], None),
+            (vec![ok(), record(1, Status::Failed, 1)], Some(62_000)),
+            (vec![record(1, Status::Failed, 1), record(2, Status::Failed, 2)], Some(62_000)),
+            (vec![record(1, Status::Failed, 2)], None),
+            (vec![record(2, Status::Failed, 2)], Some(9_000)),
+            (vec![record(2, Status::Failed, 3), record(1, Status::Failed, 1)], None),
+            (vec![record(3, Status::Failed, 1), record(1, Status::Failed, 1)], None),
+            (vec![record(1, Status::Killed, 1)], None),
+            (vec![record(0, Status::Failed, 1)], None),
+        ] {
+            assert_eq!(due_ms(&records, retries), expected, "{records:?}");
+        }
+    }
+}

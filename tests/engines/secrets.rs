@@ -1,0 +1,73 @@
+//! No secret enters the connector: neither Lakeport's own for DolphinScheduler, nor the passwords that this answers in clear
+//! among its data sources.
+
+use std::fs::{File, read_to_string};
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
+
+use lakeport_tests::{PASSWORD, eventually};
+use serde_json::json;
+
+use crate::pair::{DS, Pair, SOON};
+use crate::proxy::Fault;
+
+/// How a memory of a component begins in the list of mappings.
+const IMAGE: &str = "wasm-memory-image";
+
+#[test]
+fn no_secret_is_in_the_memory_of_the_connector() {
+    let pair = Pair::start_behind_proxy();
+    let definition = json!({ "workflow": {}, "tasks": [{ "taskName": "t", "taskType": "SQL",
+        "datasource": pair.shop.name, "sqlContent": "SELECT 1" }] });
+    let workflow = pair.imported(DS, "secrets", &definition);
+    // It waits for this answer after it has read the data sources.
+    pair.proxy().spoil("/process-definition HTTP", Fault::Slow(Duration::from_secs(8)), 10);
+    let path = format!("/api/v1/workflows/{workflow}");
+    let record = pair.server().post(&format!("{path}/publish"), &json!({})).data();
+    let approve = format!("{path}/publish/{}/approve", record["recordId"]);
+    pair.server().post(&approve, &json!({ "status": "APPROVED" })).data();
+    let is_asked =
+        || pair.proxy().requests().iter().any(|line| line.starts_with("POST") && is_creation(line));
+    eventually("the connector creates the definition", SOON, || is_asked().then_some(()));
+    let memories = memories(pair.server().pid());
+    let holds = |text: &str| memories.iter().any(|memory| contains(memory, text.as_bytes()));
+    assert!(holds(&pair.access.project_name) && holds(&pair.shop.name), "its memory was found");
+    assert!(!holds(&pair.access.token), "the access token");
+    assert!(!holds(PASSWORD), "the password of a data source");
+    let answer =
+        pair.ds("/datasources", &[("pageNo", "1"), ("pageSize", "100"), ("searchVal", &pair.shop.name)]);
+    assert!(answer.to_string().contains(PASSWORD), "DolphinScheduler does answer it: {answer}");
+}
+
+fn is_creation(line: &str) -> bool {
+    line.contains("/process-definition HTTP")
+}
+
+fn contains(memory: &[u8], text: &[u8]) -> bool {
+    memory.windows(text.len()).any(|window| window == text)
+}
+
+/// The linear memories of the components in a process.
+fn memories(pid: u32) -> Vec<Vec<u8>> {
+    let maps = read_to_string(format!("/proc/{pid}/maps")).expect("the server runs");
+    let process = File::open(format!("/proc/{pid}/mem")).expect("its memory can be read");
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for line in maps.lines() {
+        let (range, rest) = line.split_once(' ').expect("a range");
+        let (start, end) = range.split_once('-').expect("two ends");
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        let (start, end) = (number(start), number(end));
+        let is_next = ranges.last().is_some_and(|(_, last)| *last == start);
+        match rest.starts_with("rw") {
+            true if is_next => ranges.last_mut().expect("there is one").1 = end,
+            true if line.contains(IMAGE) => ranges.push((start, end)),
+            _ => {}
+        }
+    }
+    let read = |(start, end): (u64, u64)| {
+        let mut bytes = vec![0; usize::try_from(end - start).expect("it fits")];
+        process.read_exact_at(&mut bytes, start).expect("it is mapped");
+        bytes
+    };
+    ranges.into_iter().map(read).collect()
+}
