@@ -112,7 +112,7 @@ impl Refusal {
             50014 if self.text.contains("should be online") => "conflict",
             10013 | 10043 => "unauthorized",
             30001..=30003 => "forbidden",
-            10001 | 10017 | 10024 | 10141 | 10167 | 50019 | 50027 => "invalid_input",
+            10001 | 10017 | 10024 | 10141 | 10207 | 10167 | 50019 | 50027 => "invalid_input",
             10025 => "unavailable",
             _ => "upstream_failed",
         }

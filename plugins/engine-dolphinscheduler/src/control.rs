@@ -15,6 +15,7 @@ struct Run {
     project: i64,
     id: String,
     word: String,
+    state: &'static str,
     runs: u32,
 }
 
@@ -26,15 +27,12 @@ impl Run {
         let detail = detail.ok_or_else(|| Error::not_found(format!("DolphinScheduler has no run {id}")))?;
         let word = detail["state"].as_str().unwrap_or_default().to_owned();
         let runs = detail["runTimes"].as_u64().and_then(|runs| u32::try_from(runs).ok()).unwrap_or(1);
-        Ok(Run { api, project, id: id.to_owned(), word, runs })
-    }
-
-    fn state(&self) -> &'static str {
-        instance::state(&self.word)
+        let state = instance::state_now(id.parse().unwrap_or_default(), &word, runs);
+        Ok(Run { api, project, id: id.to_owned(), word, state, runs })
     }
 
     fn is_final(&self) -> bool {
-        is_final(self.state())
+        is_final(self.state)
     }
 
     fn ended(&self) -> Error {
@@ -66,7 +64,7 @@ pub fn cancel(workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error>
         return Err(Error::unsupported("this plugin makes no backfills by DolphinScheduler itself"));
     };
     let run = Run::of(workflow, id)?;
-    match run.state() {
+    match run.state {
         _ if run.is_final() => return Ok(receipt(true, "the run had ended")),
         "stopping" => return Ok(receipt(false, "the run is stopping already")),
         _ => {}
@@ -77,13 +75,29 @@ pub fn cancel(workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error>
         Err(error) if error.code == "conflict" && Run::of(workflow, id)?.is_final() => {
             Ok(receipt(true, "the run had ended"))
         }
+        Err(error) if error.code == "conflict" && run.state == "queued" => {
+            let message =
+                format!("DolphinScheduler does not stop the run {} before it has begun; try again", run.id);
+            Err(Error { message, ..Error::unavailable("").retryable() })
+        }
+        Err(error) if error.code == "conflict" && run.state == "paused" => {
+            let message = format!(
+                "DolphinScheduler {} does not stop a paused run; resume the run {} first",
+                run.api.flavour.name, run.id
+            );
+            Err(Error { message, ..error })
+        }
         Err(error) => Err(error),
     }
 }
 
 pub fn pause(of: &InstanceRef) -> Result<Receipt, Error> {
     let run = Run::of(&of.workflow, &of.id)?;
-    match (run.state(), run.word.as_str()) {
+    match (run.state, run.word.as_str()) {
+        ("paused", _) if instance::was_resumed(&run.id) => {
+            let message = format!("the run {} is about to go on; try again", run.id);
+            Err(Error::unavailable(message).retryable())
+        }
         ("paused", _) => Ok(receipt(true, "the run is paused already")),
         (_, "READY_PAUSE") => Ok(receipt(false, "the run is pausing already")),
         _ if run.is_final() => Err(run.ended()),
@@ -93,8 +107,13 @@ pub fn pause(of: &InstanceRef) -> Result<Receipt, Error> {
 
 pub fn resume(of: &InstanceRef) -> Result<Receipt, Error> {
     let run = Run::of(&of.workflow, &of.id)?;
-    match run.state() {
-        "paused" => run.execute("RECOVER_SUSPENDED_PROCESS").map(|_| receipt(false, "the run goes on")),
+    match run.state {
+        "paused" if instance::was_resumed(&run.id) => Ok(receipt(false, "the run goes on already")),
+        "paused" => {
+            run.execute("RECOVER_SUSPENDED_PROCESS")?;
+            instance::note_resumed(&run.id);
+            Ok(receipt(false, "the run goes on"))
+        }
         _ if run.is_final() => Err(run.ended()),
         _ => Ok(receipt(true, "the run is not paused")),
     }
@@ -104,10 +123,11 @@ pub fn resume(of: &InstanceRef) -> Result<Receipt, Error> {
 /// repeat finds the run under way, which is a conflict.
 pub fn retry(request: &RetryRequest) -> Result<Started, Error> {
     let run = Run::of(&request.instance.workflow, &request.instance.id)?;
-    let what = match (request.scope.as_str(), run.state()) {
+    let what = match (request.scope.as_str(), run.state) {
         (_, state) if !is_final(state) => {
-            let message = format!("the run {} has not ended; it is {}", run.id, run.word);
-            return Err(Error::conflict(message));
+            let is_again = is_final(instance::state(&run.word));
+            let why = if is_again { "is being run again already" } else { "has not ended" };
+            return Err(Error::conflict(format!("the run {} {why}", run.id)));
         }
         ("failed", "success") => {
             return Err(Error::conflict(format!("no task of the run {} has failed", run.id)));

@@ -11,6 +11,8 @@ use crate::values::{RUN_CAUSE, RUN_KEY};
 const KEY_KEEP_S: u32 = 6 * 3_600;
 /// How long a run that was begun again may still be shown with its old end.
 const AGAIN_KEEP_S: u32 = 60;
+/// How long a run that goes on may still be shown as paused.
+const RESUMED_KEEP_S: u32 = 2;
 /// How deep JSON is written within JSON, in the parameters of a start.
 const NESTING_MAX: usize = 4;
 
@@ -60,11 +62,8 @@ pub fn read(api: &Api, row: &Value, workflow: u64, given: &Given) -> Option<Inst
     let word = row["state"].as_str().unwrap_or_default();
     let time = |name: &str| times::read(&row[name], api.zone());
     let runs = row["runTimes"].as_u64().and_then(|runs| u32::try_from(runs).ok()).unwrap_or(1).max(1);
-    let (mut state, mut attempt) = (state(word), runs);
-    if is_final(state) && again(id).is_some_and(|before| runs <= before) {
-        // It was begun again; DolphinScheduler shows the old end for up to a second.
-        (state, attempt) = ("queued", runs + 1);
-    }
+    let now = state_now(id, word, runs);
+    let attempt = if now == state(word) { runs } else { runs + 1 };
     let business_time = time("scheduleTime");
     Some(Instance {
         id: id.to_string(),
@@ -73,11 +72,11 @@ pub fn read(api: &Api, row: &Value, workflow: u64, given: &Given) -> Option<Inst
         trigger: None,
         cause: cause(row, given, business_time.is_some()),
         business_time,
-        state: state.to_owned(),
+        state: now.to_owned(),
         engine_state: word.to_owned(),
         attempt,
         started: time("startTime"),
-        ended: time("endTime").filter(|_| is_final(state)),
+        ended: time("endTime").filter(|_| is_final(now)),
         message: None,
         extra: None,
     })
@@ -147,6 +146,21 @@ fn keep(id: i64, given: &Given) {
 /// Notes that a run was begun again, which had been run so many times.
 pub fn note_again(id: i64, runs: u32) {
     memo::put(&format!("again {id}"), &runs.to_string(), AGAIN_KEEP_S);
+}
+
+/// The state of a run. One that was begun again is still shown with its old end for up to a second.
+pub fn state_now(id: i64, word: &str, runs: u32) -> &'static str {
+    let shown = state(word);
+    if is_final(shown) && again(id).is_some_and(|before| runs <= before) { "queued" } else { shown }
+}
+
+/// Notes that a paused run goes on; DolphinScheduler may still show it as paused.
+pub fn note_resumed(id: &str) {
+    memo::put(&format!("resumed {id}"), "yes", RESUMED_KEEP_S);
+}
+
+pub fn was_resumed(id: &str) -> bool {
+    memo::get(&format!("resumed {id}")).is_some()
 }
 
 fn again(id: i64) -> Option<u32> {

@@ -271,7 +271,12 @@ fn a_run_is_paused_and_goes_on() {
         on_run(server, "PAUSE");
         on_execute(server, "RECOVER_SUSPENDED_PROCESS");
         resume().unwrap();
-        // The state is the old one for a moment.
+        // The state is the old one for a moment: nothing is asked for twice.
+        on_run(server, "PAUSE");
+        assert!(!resume().unwrap().settled);
+        on_run(server, "PAUSE");
+        assert_eq!(pause().unwrap_err().code, "unavailable");
+        server.host.advance(std::time::Duration::from_secs(3));
         on_run(server, "PAUSE");
         refuse_execute(server, "RECOVER_SUSPENDED_PROCESS", 50009, "is executing the command, please wait");
         resume().unwrap();
@@ -300,7 +305,14 @@ fn a_retry_is_within_the_same_run() {
             on_execute(server, what);
             let started = retry(scope).unwrap();
             assert_eq!((started.instance.as_deref(), started.found), (Some("31"), false));
+            // It is still shown with its old end.
+            on_run(server, "FAILURE");
+            assert_eq!(retry(scope).unwrap_err().code, "conflict");
+            server.host.advance(std::time::Duration::from_secs(61));
         }
+        on_run(server, "FAILURE");
+        on_execute(server, "REPEAT_RUNNING");
+        retry("all").unwrap();
         for state in ["RUNNING_EXECUTION", "SUCCESS"] {
             on_run(server, state);
             assert_eq!(retry("failed").unwrap_err().code, "conflict");
