@@ -166,3 +166,21 @@ fn watching_costs_few_requests() {
     // However many workflows there are: the engine is asked by project, not by workflow.
     assert!(requests.len() <= 40, "in {time:?}: {requests:#?}");
 }
+
+#[test]
+fn a_run_that_is_stopped_before_its_next_try_has_none() {
+    let pair = Pair::start();
+    let definition = json!({ "workflow": {}, "tasks": [{ "taskName": "bad", "taskType": "SHELL", "sqlContent": "exit 3",
+        "retryTimes": 3, "retryInterval": 3600 }] });
+    let workflow = pair.deployed(DS, "stopped", &definition);
+    let run = pair.execute(workflow);
+    let waits = || {
+        let view = pair.server().get(&format!("/api/v1/workflows/{workflow}/runs/{run}")).data();
+        assert_ne!(view["status"], "failed", "it has tries left: {view}");
+        (view["tasks"][0]["state"] == "pending").then_some(())
+    };
+    eventually("the task waits for its next try", SOON, waits);
+    pair.server().post(&format!("/api/v1/workflows/{workflow}/runs/{run}/cancel"), &json!({})).data();
+    let ended = pair.ended(workflow, &run);
+    assert_eq!(ended["tasks"][0]["execution"]["attempt"], 1, "{ended}");
+}

@@ -101,7 +101,11 @@ pub fn pause(of: &InstanceRef) -> Result<Receipt, Error> {
         ("paused", _) => Ok(receipt(true, "the run is paused already")),
         (_, "READY_PAUSE") => Ok(receipt(false, "the run is pausing already")),
         _ if run.is_final() => Err(run.ended()),
-        _ => run.execute("PAUSE").map(|_| receipt(false, "no further task is begun")),
+        _ => {
+            run.execute("PAUSE")?;
+            instance::forget_resumed(&run.id);
+            Ok(receipt(false, "no further task is begun"))
+        }
     }
 }
 

@@ -217,8 +217,8 @@ fn known_params(task: &Task, workflow: &Workflow) -> Vec<Param> {
 }
 
 /// 3.1 would drop each run of the workflow.
-fn refuse_new_words(flavour: &Flavour, globals: &Globals) -> Result<(), String> {
-    match globals.new_words() {
+fn refuse_new_words(flavour: &Flavour, globals: &mut Globals) -> Result<(), String> {
+    match globals.take_new_words() {
         Some(words) if !flavour.has_new_times => Err(format!(
             "has {words}, which DolphinScheduler {} has no words for; later ones have",
             flavour.name

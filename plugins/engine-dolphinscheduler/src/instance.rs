@@ -159,8 +159,13 @@ pub fn note_resumed(id: &str) {
     memo::put(&format!("resumed {id}"), "yes", RESUMED_KEEP_S);
 }
 
+/// It was paused since.
+pub fn forget_resumed(id: &str) {
+    memo::put(&format!("resumed {id}"), "", RESUMED_KEEP_S);
+}
+
 pub fn was_resumed(id: &str) -> bool {
-    memo::get(&format!("resumed {id}")).is_some()
+    memo::get(&format!("resumed {id}")).is_some_and(|kept| !kept.is_empty())
 }
 
 fn again(id: i64) -> Option<u32> {

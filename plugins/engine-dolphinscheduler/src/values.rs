@@ -237,8 +237,8 @@ impl Globals {
     }
 
     /// The first time expression that 3.1 lacks.
-    pub fn new_words(&self) -> Option<&str> {
-        self.new_words.as_deref()
+    pub fn take_new_words(&mut self) -> Option<String> {
+        self.new_words.take()
     }
 
     fn name(&mut self, value: String) -> String {

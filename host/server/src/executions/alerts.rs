@@ -75,11 +75,11 @@ impl Warning {
     }
 }
 
-/// Warns of a run that has just ended, if its schedule wants that, in the transaction that stores its end.
-pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run) -> Result<Option<Warning>, Error> {
+/// Warns of a run that has just ended, if its schedule wants that, in the transaction that stores its end. `ended_ms`: when
+/// that became known.
+pub async fn note_end(core: &Core, tx: &mut Tx, run: &Run, ended_ms: i64) -> Result<Option<Warning>, Error> {
     let now_ms = core.clock.now_ms();
-    let Some(ended_at_ms) = run.ended_at_ms.filter(|_| run.cause == SCHEDULE) else { return Ok(None) };
-    if ended_at_ms < now_ms - OLD_MS {
+    if run.ended_at_ms.is_none() || run.cause != SCHEDULE || ended_ms < now_ms - OLD_MS {
         return Ok(None);
     }
     let Some(schedule) = schedule_of(tx, run.workflow_id).await? else { return Ok(None) };

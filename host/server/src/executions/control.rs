@@ -104,7 +104,8 @@ async fn refuse_removed(state: &Executions, run: &Run, execution: &Execution) ->
     };
     let deployed = match workflows::get(state, run.workflow_id).await {
         Ok(workflow) => workflow.published_version,
-        Err(_) => None,
+        Err(error) if error.code() == "not_found" => None,
+        Err(error) => return Err(error),
     };
     let Some(version) = deployed else { return Ok(()) };
     let snapshot = Snapshot::read(&state.db, run.workflow_id, version).await?;

@@ -15,6 +15,7 @@ pub mod seed;
 pub mod statistics;
 mod watch;
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
@@ -23,6 +24,7 @@ use lakeport_base::Error;
 use lakeport_http::Role::{Editor, Viewer};
 use lakeport_http::{Data, Nothing, OptionalJson, Route};
 use lakeport_store::Tx;
+use parking_lot::Mutex;
 
 use crate::core::{Core, stands_on_core};
 use crate::engines::Engines;
@@ -49,13 +51,20 @@ pub struct Executions {
     core: Arc<Core>,
     engines: Arc<Engines>,
     blocks: Blocks,
+    /// By engine and its id of the run: those whose failed tasks wait for their next try.
+    waiting: Mutex<HashMap<(String, String), watch::Waiting>>,
 }
 
 stands_on_core!(Executions);
 
 impl Executions {
     pub fn new(core: &Arc<Core>, engines: &Arc<Engines>) -> Executions {
-        Executions { core: Arc::clone(core), engines: Arc::clone(engines), blocks: Blocks::default() }
+        Executions {
+            core: Arc::clone(core),
+            engines: Arc::clone(engines),
+            blocks: Blocks::default(),
+            waiting: Mutex::default(),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::load::{LoadError, Loaded};
 use crate::report::Report;
 
 /// The file: an instance as `POST /api/v1/engines` takes it, and what the kit must know of it.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstanceFile {
     /// The settings, by the plugin's schema.
@@ -51,7 +51,7 @@ pub struct InstanceFile {
 }
 
 /// The tasks that the instance can run, all of one type. See [`Tasks`].
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct TasksFile {
     kind: String,
@@ -70,14 +70,14 @@ struct TasksFile {
     prints: Option<PrintsFile>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DatasourceFile {
     name: String,
     kind: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrintsFile {
     before: String,

@@ -161,8 +161,7 @@ pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<(i64, i64)>, Error
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
-/// The newest with this code; two engines may use one.
-/// By its code, or by its key, which it has from the beginning.
+/// By its key, or the newest with this code; two engines may use one code.
 pub async fn find_by_code(db: &Db, code: &str) -> Result<Option<Backfill>, Error> {
     const FIND: &str = concat!(
         "SELECT ",

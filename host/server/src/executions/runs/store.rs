@@ -222,6 +222,13 @@ pub async fn update(tx: &mut Tx, changed: &Run) -> Result<bool, Error> {
     Ok(tx.execute(UPDATE, &values).await? > 0)
 }
 
+/// Whether a run is open and not in this state, which must be so before it is begun again.
+pub async fn may_go_on(tx: &mut Tx, id: i64, stopping: &str) -> Result<bool, Error> {
+    const HOLD: &str =
+        "UPDATE runs SET version = version + 1 WHERE id = $1 AND ended_at IS NULL AND state <> $2";
+    Ok(tx.execute(HOLD, &[id.into(), stopping.into()]).await? > 0)
+}
+
 /// Notes that a run is to stop, until the engine says what it has become.
 pub async fn note_stop(tx: &mut Tx, id: i64, state: &str) -> Result<(), Error> {
     const STOP: &str = "UPDATE runs SET state = $2, version = version + 1 WHERE id = $1 AND ended_at IS NULL";

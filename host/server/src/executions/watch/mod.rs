@@ -22,7 +22,7 @@ use super::{TOPIC, alerts, backfills};
 use crate::engines::{EngineClient, EngineRecord};
 use crate::execution_records::store::{self, Execution, Record};
 use crate::executions::Executions;
-pub use again::STOPPING;
+pub use again::{STOPPING, Waiting};
 pub use records::{kept_message, records, seen};
 pub use worker::run_worker;
 
@@ -135,7 +135,9 @@ impl Watch<'_> {
         open: &[Run],
         page: WatchPage,
     ) -> Result<Written, Error> {
-        let seen = self.changed(workflows, page.instances).await?;
+        let mut seen = self.changed(workflows, page.instances).await?;
+        // The watcher comes back when their tries are due.
+        seen.retain(|seen| self.held.is_none() || !seen.before.as_ref().is_some_and(|run| self.rests(run)));
         let mut parts: Vec<&[Seen]> = seen.chunks(RUNS_AT_ONCE).rev().collect();
         while let Some(some) = parts.pop() {
             let Some(tries) = self.tries(workflows, some).await? else {
@@ -168,7 +170,7 @@ impl Watch<'_> {
             for (seen, _) in again.into_iter().filter(|(_, due_ms)| self.held.is_some() && *due_ms <= now_ms)
             {
                 if let Some(workflow) = workflows.get(&seen.after.workflow_id) {
-                    self.run_again(&seen, workflow.clone()).await;
+                    self.run_again(&seen, workflow.clone()).await?;
                 }
             }
         }
@@ -324,7 +326,12 @@ impl Watch<'_> {
                 change.seen.before.as_ref().is_none_or(|before| before.ended_at_ms.is_none());
             if run.ended_at_ms.is_some() && has_just_ended {
                 backfills::announce_end(&mut tx, &run);
-                warnings.extend(alerts::note_end(&self.state.core, &mut tx, &run).await?);
+                let noticed_ms = match change.seen.before {
+                    // It was open until now, also where the engine says that it ended long ago.
+                    Some(_) => now_ms,
+                    None => run.ended_at_ms.unwrap_or(now_ms),
+                };
+                warnings.extend(alerts::note_end(&self.state.core, &mut tx, &run, noticed_ms).await?);
             }
             for record in &change.put {
                 let id = store::put(&mut tx, &run, record, now_ms).await?;

@@ -77,6 +77,7 @@ impl Watch<'_> {
         let (db, engine) = (&self.state.db, &self.record.name);
         let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
         let mut open = runs::store::open(db, engine, from, before, OPEN_AT_ONCE).await?;
+        open.retain(|run| !self.rests(run));
         let mut workflows: HashMap<i64, WorkflowRef> = all
             .iter()
             .filter(|(id, _)| (from..before).contains(*id))
