@@ -25,12 +25,9 @@ fn a_swap_loses_no_request() {
         staged["digest"].as_str().expect("a digest").to_owned()
     });
     let (is_over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-    // The first needs no request of the connector, the second six, the third two.
-    let requests = [
-        format!("/api/v1/workflows/{workflow}/publish/preview"),
-        format!("/api/v1/engines/{DS}/test"),
-        format!("/api/v1/workflows/{workflow}/execute"),
-    ];
+    // The first needs no request of the connector, the second six.
+    let requests =
+        [format!("/api/v1/workflows/{workflow}/publish/preview"), format!("/api/v1/engines/{DS}/test")];
     std::thread::scope(|scope| {
         for (place, path) in requests.iter().enumerate() {
             let (is_over, asked, pair) = (&is_over, &asked, &pair);
