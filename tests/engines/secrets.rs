@@ -11,8 +11,8 @@ use serde_json::json;
 use crate::pair::{DS, Pair, SOON};
 use crate::proxy::Fault;
 
-/// How a memory of a component begins in the list of mappings.
-const IMAGE: &str = "wasm-memory-image";
+/// The data with which a memory of a component begins is a file in the list of mappings: one in memory, or the compiled code.
+const IMAGES: [&str; 2] = ["wasm-memory-image", "/compiled"];
 
 #[test]
 fn no_secret_is_in_the_memory_of_the_connector() {
@@ -60,7 +60,7 @@ fn memories(pid: u32) -> Vec<Vec<u8>> {
         let is_next = ranges.last().is_some_and(|(_, last)| *last == start);
         match rest.starts_with("rw") {
             true if is_next => ranges.last_mut().expect("there is one").1 = end,
-            true if line.contains(IMAGE) => ranges.push((start, end)),
+            true if IMAGES.iter().any(|image| line.contains(image)) => ranges.push((start, end)),
             _ => {}
         }
     }

@@ -33,7 +33,10 @@ fn a_swap_loses_no_request() {
             let (is_over, asked, pair) = (&is_over, &asked, &pair);
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    let answer = pair.server().post(path, &json!({}));
+                    let answer = match place {
+                        0 => pair.server().get(path),
+                        _ => pair.server().post(path, &json!({})),
+                    };
                     assert_eq!(answer.status, 200, "{path}: {answer:?}");
                     if place == 1 {
                         assert_eq!(answer.data()["ok"], json!(true), "{answer:?}");

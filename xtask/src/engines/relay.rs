@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 /// Connections of one relay; further ones wait.
-const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: usize = 256;
 
 /// How often a full relay looks for a free place.
 const POLL: Duration = Duration::from_millis(20);
