@@ -78,6 +78,7 @@ pages! {
     architecture "docs/architecture.md"
     benchmarks "docs/benchmarks.md"
     datasources "docs/datasources.md"
+    dolphinscheduler "docs/dolphinscheduler.md"
     operations "docs/operations.md"
     plugins "docs/plugins.md"
     security "docs/security.md"
