@@ -85,7 +85,7 @@ fn an_error_says_engine_call_and_answer_and_starts_nothing() {
 }
 
 #[test]
-fn what_was_wanted_while_it_was_away_is_done_when_it_is_back() {
+fn both_agree_again_on_what_was_asked_while_it_was_away() {
     let pair = Pair::start_behind_proxy();
     let workflow = pair.deployed(DS, "away", &one_task(&pair));
     let path = format!("/api/v1/workflows/{workflow}");

@@ -64,8 +64,8 @@ const DATASOURCES_MASK: [&str; 3] =
     ["/data/*/connectionParams", "/data/totalList/*/connectionParams", "/data/connectionParams"];
 
 pub fn info() -> EngineInfo {
-    // No `task_retry`: 3.1 begins two tries where there is no pause, and none where there is one. Lakeport has the failed
-    // tasks run again.
+    // No `task_retry`: 3.1 begins two tries where there is no pause, and none where there is one. Lakeport tries failed
+    // tasks again.
     const FEATURES: [&str; 9] = [
         "business_time",
         "retry_failed",

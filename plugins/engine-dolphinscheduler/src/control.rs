@@ -78,7 +78,7 @@ pub fn cancel(workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error>
         Err(error) if error.code == "conflict" && run.state == "queued" => {
             let message =
                 format!("DolphinScheduler does not stop the run {} before it has begun; try again", run.id);
-            Err(Error { message, ..Error::unavailable("").retryable() })
+            Err(Error::unavailable(message).retryable())
         }
         Err(error) if error.code == "conflict" && run.state == "paused" => {
             let message = format!(

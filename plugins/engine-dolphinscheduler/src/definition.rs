@@ -220,7 +220,7 @@ fn known_params(task: &Task, workflow: &Workflow) -> Vec<Param> {
 fn refuse_new_words(flavour: &Flavour, globals: &mut Globals) -> Result<(), String> {
     match globals.take_new_words() {
         Some(words) if !flavour.has_new_times => Err(format!(
-            "has {words}, which DolphinScheduler {} has no words for; later ones have",
+            "has {words}, which DolphinScheduler {} does not know; use another expression, or 3.2 and later",
             flavour.name
         )),
         _ => Ok(()),

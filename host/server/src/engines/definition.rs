@@ -102,11 +102,14 @@ pub fn lay_secrets(
     }
     for (name, secret) in named.iter().filter_map(|(name, secret)| Some((name, secret.as_ref()?))) {
         if secret.is_empty() {
-            wrong.push(Detail::new(format!("secrets.{name}"), "is empty; null removes it"));
+            wrong.push(Detail::new(
+                format!("secrets.{name}"),
+                "is empty; leave it out, or send null to remove it",
+            ));
         } else if secret.trim() != secret {
             wrong.push(Detail::new(
                 format!("secrets.{name}"),
-                "begins or ends with white space or a line break",
+                "begins or ends with white space or a line break; send it without",
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! What a run is told to do: stop, pause, go on, run again.
+//! Commands to a run: stop, pause, go on, run again.
 //!
 //! A command of 3.2 waits for the master, and meanwhile the run is shown with its old end. 3.3 writes at once that
 //! a run goes on, unless all of it is repeated. Neither minds whether there is a command already.
@@ -14,7 +14,7 @@ use super::starts::Command;
 use super::state::{State, now, whole_second};
 use super::tries::TryState;
 
-/// How long a run is shown with its old end after it was told to run again.
+/// How long a run is shown with its old end after a command to run again.
 const OLD_END: Duration = Duration::from_millis(600);
 /// How long a run is stopping at least.
 const STOPPING: Duration = Duration::from_millis(400);
@@ -63,7 +63,7 @@ pub fn execute(state: &mut State, args: &Args) -> Outcome {
     }
     // A real server takes both.
     if state.commands.iter().any(|command| matches!(command, Command::Again(_, run, _) if *run == id)) {
-        state.note(format!("the run {id} was told to run again twice: {what}"));
+        state.note(format!("the run {id} got the command to run again twice: {what}"));
     }
     match again {
         Again::Failed | Again::Suspended if is_new => go_on(state, id, again),

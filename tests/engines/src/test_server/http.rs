@@ -47,7 +47,7 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Answers requests until it is told to end. A last connection of its owner wakes it.
+/// Answers requests until its owner ends it. A last connection of its owner wakes it.
 pub fn serve(
     listener: &TcpListener,
     is_ending: &AtomicBool,

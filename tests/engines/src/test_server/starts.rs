@@ -212,7 +212,7 @@ fn dates(state: &State, args: &Args) -> Result<VecDeque<NaiveDateTime>, Refusal>
         }
         (true, Generation::V33) => return Err(failed(generation, "backfillDateList is empty")),
     }
-    // 3.2 begins with the last one unless it is told otherwise.
+    // 3.2 begins with the last one unless the request says otherwise.
     let is_descending = match args.get("executionOrder") {
         None => generation == Generation::V32,
         Some(order) => order == "DESC_ORDER",

@@ -150,27 +150,26 @@ impl Watch<'_> {
                 }
                 continue;
             };
-            let mut with_records = Vec::with_capacity(some.len());
-            let mut again = Vec::new();
+            // With the time of the next try, if a run waits for one.
+            let (mut judged, mut of_tasks) = (Vec::new(), Vec::new());
             for seen in some {
                 let id = seen.after.instance_id.as_deref().unwrap_or_default();
                 let tries = tries.get(id).map(Vec::as_slice).unwrap_or_default();
                 let (mut seen, mut records) = (seen.clone(), records::records(&seen.after, tries));
-                if let Some(due_ms) = self.reopen(&mut seen, &mut records).await? {
-                    again.push((seen.clone(), due_ms));
-                }
-                with_records.push((seen, records));
+                let due_ms = self.reopen(&mut seen, &mut records).await?;
+                judged.push((seen, due_ms));
+                of_tasks.push(Some(records));
             }
-            let written = with_records.iter().map(|(seen, records)| (seen, Some(records.clone())));
-            if self.write(written.collect()).await? == Written::NotAll {
+            let seen = judged.iter().map(|(seen, _)| seen);
+            if self.write(seen.zip(of_tasks).collect()).await? == Written::NotAll {
                 return Ok(Written::NotAll);
             }
             let now_ms = self.state.clock.now_ms();
-            // Only the watcher: two who ask at once would ask twice.
-            for (seen, _) in again.into_iter().filter(|(_, due_ms)| self.held.is_some() && *due_ms <= now_ms)
-            {
-                if let Some(workflow) = workflows.get(&seen.after.workflow_id) {
-                    self.run_again(&seen, workflow.clone()).await?;
+            for (seen, due_ms) in &judged {
+                // Only the watcher: two who ask at once would ask twice.
+                let is_due = self.held.is_some() && due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+                if let Some(workflow) = workflows.get(&seen.after.workflow_id).filter(|_| is_due) {
+                    self.run_again(seen, workflow.clone()).await?;
                 }
             }
         }

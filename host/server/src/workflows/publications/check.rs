@@ -141,7 +141,7 @@ fn missing_features(
     check: &mut Check,
 ) -> Result<(), Error> {
     let has = |feature: &str| client.has_feature(workflow_id.unsigned_abs(), feature);
-    // Lakeport itself has the failed tasks of a run run again.
+    // Lakeport itself tries failed tasks again, see `executions/watch/again.rs`.
     let (has_timeout, has_retry, has_priority) =
         (has("task_timeout")?, has("task_retry")? || has("retry_failed")?, has("task_priority")?);
     for (id, saved) in &submitted.snapshot.tasks {
