@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lakeport::compose;
 use lakeport::config::{Config, Environment, Overrides};
 use lakeport::part::Start;
-use lakeport::scheduler::TOPIC;
+use lakeport::scheduler::TOPICS;
 use lakeport_bindings::engine::model::{
     BodyPart, Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest,
     Schedule, Task, TaskRun, TaskRunRequest, WatchRequest, Watched, Workflow, WorkflowRef,
@@ -117,7 +117,7 @@ impl Server {
 
     /// Waits until the run is as expected.
     async fn until(&self, key: &str, is_wanted: fn(&Instance) -> bool) -> Instance {
-        let mut changed = self.changes().subscribe(TOPIC);
+        let mut changed = self.changes().subscribe_all(&TOPICS);
         loop {
             let instance = self.instance(key).await;
             if is_wanted(&instance) {
@@ -134,7 +134,7 @@ impl Server {
 
     /// Waits until so many tasks have started.
     async fn until_begun(&self, run: &str, count: usize) {
-        let mut changed = self.changes().subscribe(TOPIC);
+        let mut changed = self.changes().subscribe_all(&TOPICS);
         while self.tries(run).await.iter().filter(|one| one.started.is_some()).count() < count {
             wait(&mut changed).await;
         }
@@ -474,7 +474,7 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
     };
     server.app.modules.local_scheduler.set_schedule(7, Some(schedule)).await.unwrap();
     server.app.modules.local_scheduler.set_online(7, true).await.unwrap();
-    let mut changed = server.changes().subscribe(TOPIC);
+    let mut changed = server.changes().subscribe_all(&TOPICS);
     let runs = loop {
         let request = WatchRequest {
             workflows: vec![Watched { id: 7, code: None, project: None }],
@@ -548,7 +548,7 @@ async fn a_paused_run_begins_nothing_until_it_goes_on() {
     server.until_begun(&id, 1).await;
     scheduler.set_paused(instance_ref(&id), true).await.unwrap();
     scheduler.set_paused(instance_ref(&id), true).await.unwrap();
-    let mut changed = server.changes().subscribe(TOPIC);
+    let mut changed = server.changes().subscribe_all(&TOPICS);
     while done(folder.path()).await.is_empty() {
         wait(&mut changed).await;
     }

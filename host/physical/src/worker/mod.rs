@@ -42,7 +42,7 @@ const EXTRA_MAX: usize = 16;
 /// Workers with an open session that is not in use, for all databases.
 const RESTING_MAX: usize = 32;
 /// Idle workers without a database, and how long they are kept.
-const IDLE_MAX: usize = 8;
+const IDLE_MAX: usize = 24;
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Where SQLite puts the temporary files of a statement.

@@ -44,6 +44,9 @@ pub struct Task {
     /// Whether it runs alone on its data source: SQLite has one writer.
     #[serde(rename = "writes")]
     pub alone: bool,
+    /// Its data source is a SQLite file.
+    #[serde(default)]
+    pub is_on_file: bool,
 }
 
 /// The order in which tasks start.
@@ -307,6 +310,7 @@ fn task(task: model::Task) -> Result<Task, Refused> {
         retries: task.retries,
         retry_interval_s: task.retry_interval_s,
         alone,
+        is_on_file: is_sqlite,
     })
 }
 

@@ -37,8 +37,12 @@ use crate::datasources::Datasources;
 use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::tables::Catalog;
 
-/// The change log's topic of runs, by id; and of workflows' timers, by `workflow/` and id.
-pub const TOPIC: &str = "runner";
+/// The change log's topic of what the worker is asked to do: of runs, by id; and of workflows' timers, by `workflow/` and id.
+const TOPIC: &str = "runner";
+/// The topic of what the worker has done, by run: for those who watch runs, not for the worker.
+const PROGRESS: &str = "runner-progress";
+/// All changes of runs.
+pub const TOPICS: [&str; 2] = [TOPIC, PROGRESS];
 
 /// The executing side of the scheduler: it runs on data sources, and records which tables of the catalogue
 /// its tasks read.

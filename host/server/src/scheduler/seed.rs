@@ -5,7 +5,8 @@ use lakeport_base::Error;
 use lakeport_bindings::engine::model::{Instance, TaskRun};
 use lakeport_store::Tx;
 
-use super::attempts::{Log, store as tries};
+use super::attempts::Log;
+use super::attempts::store::{self as tries, ToBegin};
 use super::definition::Strategy;
 use super::store::{self, NewRun, State};
 
@@ -86,7 +87,7 @@ pub async fn record(
         strategy: Strategy::Continue,
     };
     let Some(id) = store::insert_run(tx, &new, first.started_at_ms).await? else { return Ok(None) };
-    store::begin_run(tx, id, first.started_at_ms).await?;
+    store::begin_runs(tx, &[id], first.started_at_ms).await?;
     let mut task_runs = Vec::with_capacity(past.tries.len());
     for one in &past.tries {
         task_runs.push(write_try(tx, id, one, zone).await?);
@@ -117,16 +118,17 @@ pub async fn record(
 }
 
 async fn write_try(tx: &mut Tx, run_id: i64, one: &PastTry, zone: Tz) -> Result<TaskRun, Error> {
-    let begun = tries::begin(tx, run_id, (one.task_id, &one.task_name), one.started_at_ms).await?;
+    let task = ToBegin { run_id, task_id: one.task_id, name: &one.task_name };
+    let begun = tries::begin(tx, &[task], one.started_at_ms).await?.remove(0);
     let (state, message, rows) = (one.ended.state(), one.ended.message(), one.ended.rows());
     let mut log = Log::new(zone);
     log.line(one.started_at_ms, &format!("task {}, try {}", one.task_name, begun.attempt));
     log.end(one.ended_at_ms, state, message, rows);
-    log.pending().write(tx, begun.id).await?;
+    tries::append(tx, &log.pending().pieces(begun.id))?;
     let is_tried_again = matches!(one.ended, PastEnd::Failed { is_tried_again: true, .. });
     let ended =
         tries::Ended { state, message: message.map(str::to_owned), rows_affected: rows, is_tried_again };
-    tries::end(tx, begun.id, &ended, one.ended_at_ms).await?;
+    tries::end(tx, &[(begun.id, &ended)], one.ended_at_ms).await?;
     Ok(TaskRun {
         id: begun.id.to_string(),
         instance: run_id.to_string(),

@@ -1,6 +1,8 @@
 //! Workflows, their revisions and their runs in the store. Any server adds rows; only the holder of the lease
 //! writes a run's progress, in transactions that the lease guards.
 
+use std::collections::HashSet;
+
 use chrono_tz::Tz;
 use lakeport_base::Error;
 use lakeport_store::Retained;
@@ -117,6 +119,15 @@ pub struct NewRun<'a> {
     pub params: &'a [(String, String)],
     pub strategy: Strategy,
     pub waits: bool,
+}
+
+impl Run {
+    /// Takes in that a task of it has begun.
+    pub fn has_begun(&mut self, now_ms: i64) {
+        self.state = State::Running;
+        self.started_at_ms.get_or_insert(now_ms);
+        self.updated_at_ms = now_ms;
+    }
 }
 
 impl Schedule {
@@ -493,11 +504,21 @@ pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64, is_all: bool) -> 
     tx.execute(TAKE, &[run_id.into(), from_id.into()]).await.map(drop)
 }
 
-/// Marks a run as running; false: it must stop, or was stopped, or is paused.
-pub async fn begin_run(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
-    const BEGIN: &str = "UPDATE runner_runs SET state = 'running', started_at = coalesce(started_at, $2), \
-        updated_at = $2 WHERE id = $1 AND state IN ('queued', 'running') AND is_paused = 0";
-    tx.execute(BEGIN, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
+/// Marks runs as running; returns those that are. The others must stop, or were stopped, or are paused.
+pub async fn begin_runs(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<HashSet<i64>, Error> {
+    macro_rules! begin {
+        ($ids:literal) => {
+            concat!(
+                "UPDATE runner_runs SET state = 'running', started_at = coalesce(started_at, $2), updated_at = $2 WHERE id ",
+                $ids,
+                " AND state IN ('queued', 'running') AND is_paused = 0 RETURNING id"
+            )
+        };
+    }
+    const BEGIN: Either =
+        Either { sqlite: begin!("IN (SELECT value FROM json_each($1))"), postgres: begin!("= ANY($1)") };
+    let rows = tx.query(tx.words(BEGIN), &[ids.into(), now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// Ends a run in this state, if its current state permits: a run that must stop ends only as stopped.

@@ -9,7 +9,7 @@ use crate::scheduler::attempts;
 use crate::scheduler::progress::Standing;
 use crate::scheduler::requests::QUEUED_MAX;
 use crate::scheduler::testing::{
-    NOW_MS, instance, lease, reference, schedule, scheduler, start, task, workflow,
+    NOW_MS, begin, instance, lease, reference, schedule, scheduler, start, task, workflow,
 };
 
 async fn run_of(db: &Db, key: &str) -> Run {
@@ -26,8 +26,8 @@ async fn end(db: &Db, id: i64, state: State) -> bool {
 /// Starts an attempt of task 1, and ends it unless it should keep running.
 async fn tried(db: &Db, run: &Run, state: State) -> i64 {
     let mut tx = db.begin().await.unwrap();
-    assert!(begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
-    let begun = attempts::store::begin(&mut tx, run.id, (1, "a"), NOW_MS).await.unwrap();
+    assert!(begin_runs(&mut tx, &[run.id], NOW_MS).await.unwrap().contains(&run.id));
+    let begun = begin(&mut tx, run.id, (1, "a")).await;
     if state != State::Running {
         let ended = attempts::store::Ended {
             state,
@@ -35,8 +35,8 @@ async fn tried(db: &Db, run: &Run, state: State) -> i64 {
             rows_affected: Some(3),
             is_tried_again: false,
         };
-        assert!(attempts::store::end(&mut tx, begun.id, &ended, NOW_MS).await.unwrap());
-        assert!(!attempts::store::end(&mut tx, begun.id, &ended, NOW_MS).await.unwrap());
+        assert!(!attempts::store::end(&mut tx, &[(begun.id, &ended)], NOW_MS).await.unwrap().is_empty());
+        assert!(attempts::store::end(&mut tx, &[(begun.id, &ended)], NOW_MS).await.unwrap().is_empty());
     }
     tx.commit().await.unwrap();
     begun.id
@@ -117,7 +117,7 @@ async fn a_run_that_is_to_stop_ends_as_stopped_alone() {
         scheduler.cancel(instance(7, &id)).await.unwrap();
         assert!(!end(&db, run.id, State::Success).await);
         let mut tx = db.begin().await.unwrap();
-        assert!(!begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
+        assert!(begin_runs(&mut tx, &[run.id], NOW_MS).await.unwrap().is_empty());
         drop(tx);
         assert!(end(&db, run.id, State::Stopped).await);
         scheduler.cancel(instance(7, &id)).await.unwrap();
@@ -356,12 +356,18 @@ async fn old_runs_are_purged_with_their_rows() {
         let run = run_of(&db, "old").await;
         let id = tried(&db, &run, State::Success).await;
         let mut tx = db.begin().await.unwrap();
-        attempts::store::append(&mut tx, id, 0, "é\n").await.unwrap();
-        assert_eq!(attempts::store::log_length(&mut tx, id).await.unwrap(), 3);
-        tx.commit().await.unwrap();
+        let pieces = [(0, "é\n"), (3, "whole\n"), (3, "whole again\n")];
+        for (at_byte, text) in pieces {
+            let piece = attempts::store::Piece { task_run_id: id, at_byte, text };
+            attempts::store::append(&mut tx, &[piece]).unwrap();
+            tx.commit().await.unwrap();
+            tx = db.begin().await.unwrap();
+        }
+        assert_eq!(attempts::store::log_length(&mut tx, id).await.unwrap(), 3 + 12);
+        drop(tx);
         end(&db, run.id, State::Success).await;
         scheduler.remove(7).await.unwrap();
-        for (retained, rows) in crate::scheduler::RETAINED.iter().zip([1, 1, 0, 1, 0]) {
+        for (retained, rows) in crate::scheduler::RETAINED.iter().zip([2, 1, 0, 1, 0]) {
             let purged = db.execute(retained.purge, &[(NOW_MS + 1).into(), 100.into()]).await.unwrap();
             assert_eq!(purged, rows, "{}", retained.what);
         }

@@ -3,9 +3,10 @@
 use lakeport_base::Clock;
 use lakeport_bindings::engine::model;
 use lakeport_plugins::EmbeddedScheduler as _;
-use lakeport_store::{Db, Lease, Leases, leases};
+use lakeport_store::{Db, Lease, Leases, Tx, leases};
 
 use super::LocalScheduler;
+use super::attempts::store::{self, Begun, ToBegin};
 
 pub const NOW_MS: i64 = 1_772_600_000_000;
 
@@ -14,6 +15,11 @@ pub async fn scheduler(db: &Db) -> LocalScheduler {
     let scheduler = LocalScheduler::new(db.clone(), Clock::standing(NOW_MS), chrono_tz::UTC);
     scheduler.put(workflow(7, vec![task(1, "a", "SELECT 1")], &[])).await.unwrap();
     scheduler
+}
+
+/// The next attempt of a task.
+pub async fn begin(tx: &mut Tx, run_id: i64, (task_id, name): (i64, &str)) -> Begun {
+    store::begin(tx, &[ToBegin { run_id, task_id, name }], NOW_MS).await.unwrap().remove(0)
 }
 
 pub async fn lease(db: &Db) -> Lease {

@@ -5,7 +5,7 @@
 //! reads everything again, and looks in the store for running attempts without a job here.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempts::store::{Before, Begun};
-use super::attempts::{self, Ledger, Log, Stops, Try};
+use super::attempts::store::{Before, Begun, Piece, ToBegin};
+use super::attempts::{self, Ledger, Log, Sources, Stops, Try};
 use super::definition::{Definition, Priority, Strategy};
 use super::lost::{self, ASKED_AT_ONCE, Answer, Fate, Losses};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
 use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{self, Run, State};
-use super::{TOPIC, timer};
+use super::{PROGRESS, TOPIC, timer};
 use crate::scheduler::Scheduler;
 
 const LEASE: &str = "runner";
@@ -35,6 +35,8 @@ const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_secs(5);
 /// The pause after a failure of the store.
 const AGAIN: Duration = Duration::from_millis(500);
+/// While most places are taken, attempts begin this far apart: those that begin together cost one commit.
+const TOGETHER: Duration = Duration::from_millis(4);
 /// The most runs in memory; the others wait in the store.
 const RUNS_AT_ONCE: usize = 1_000;
 /// The number of definitions in memory from which unused ones are dropped.
@@ -44,8 +46,10 @@ const LOST: &str = "the server ended while it ran";
 const UNKNOWN: &str = "its outcome in the data source is not known: the server ended while it ran, and the data source does not \
     say whether it has committed";
 
-/// Tasks side by side on one data source; a server's database has 16 sessions for all purposes.
-const TASKS_PER_DATASOURCE: usize = 8;
+/// Tasks side by side on one database of a server, which has 16 sessions for all purposes.
+const TASKS_PER_DATABASE: usize = 8;
+/// Tasks side by side on one SQLite file, which has 32.
+const TASKS_PER_FILE: usize = 16;
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
@@ -59,6 +63,7 @@ struct Shift {
     state: Arc<Scheduler>,
     held: Arc<Held>,
     ledger: Arc<Ledger>,
+    sources: Arc<Sources>,
     runs: HashMap<i64, Active>,
     /// By revision.
     definitions: HashMap<i64, Arc<Known>>,
@@ -73,10 +78,15 @@ struct Shift {
     lost: Losses,
     /// A paused run may have nothing left to do.
     knows_paused: bool,
+    /// When the next timer is due, if `knows_timers`.
+    next_fire_ms: Option<i64>,
+    knows_timers: bool,
     jobs: Jobs<Job, Option<Working>, Done>,
     /// Cancelled when no look follows, and as soon as the lease is lost, also while a look waits for the store.
     halted: CancellationToken,
     next_poll: Instant,
+    /// The last time that attempts began.
+    began: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -116,6 +126,7 @@ struct Active {
 /// Tasks that can start and keep the same from others.
 struct Lane {
     datasource_id: Option<i64>,
+    is_on_file: bool,
     is_alone: bool,
     /// By priority.
     places: Vec<usize>,
@@ -156,6 +167,7 @@ impl Active {
                 Some(lane) => lane.places.push(place),
                 None => self.lanes.push(Lane {
                     datasource_id: task.datasource_id,
+                    is_on_file: task.is_on_file,
                     is_alone: task.alone,
                     places: vec![place],
                 }),
@@ -209,6 +221,7 @@ impl Shift {
             jobs: Jobs::new(state.config.runner_tasks_at_once + ASKED_AT_ONCE),
             halted: held.lost().child_token(),
             ledger: Arc::new(Ledger::new(Arc::clone(&state), Arc::clone(&held))),
+            sources: Arc::new(Sources::new(&state)),
             state,
             held,
             runs: HashMap::new(),
@@ -219,7 +232,10 @@ impl Shift {
             is_unsure: true,
             lost: Losses::default(),
             knows_paused: false,
+            next_fire_ms: None,
+            knows_timers: false,
             next_poll: Instant::now() + POLL,
+            began: Instant::now(),
         }
     }
 }
@@ -235,16 +251,22 @@ impl Work for Shift {
 
     /// Takes all actions that are due.
     async fn look(&mut self) -> Result<Duration, Error> {
+        if let Some(soon) = self.soon() {
+            return Ok(soon);
+        }
         if self.next_poll <= Instant::now() {
             self.next_poll = Instant::now() + POLL;
-            (self.is_all_stale, self.is_unsure) = (true, true);
+            (self.is_all_stale, self.is_unsure, self.knows_timers) = (true, true, false);
         }
         if !self.knows_paused {
             self.stale.extend(store::paused_runs(&self.state.db).await?);
             self.knows_paused = true;
         }
         let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
-        let next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
+        if !self.knows_timers || self.next_fire_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            self.next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
+            self.knows_timers = true;
+        }
         self.find_lost().await?;
         self.read().await?;
         self.end_lost().await?;
@@ -252,7 +274,7 @@ impl Work for Shift {
         self.settle().await?;
         self.begin().await?;
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
-        let next_ms = retries.chain(next_fire_ms).min();
+        let next_ms = retries.chain(self.next_fire_ms).min();
         let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
         let poll = self.next_poll.saturating_duration_since(Instant::now());
         Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
@@ -260,16 +282,22 @@ impl Work for Shift {
 
     fn failed(&mut self, error: &Error) -> Duration {
         tracing::warn!("the scheduler failed, trying again: {error}");
-        (self.is_all_stale, self.is_unsure, self.knows_paused) = (true, true, false);
+        (self.is_all_stale, self.is_unsure) = (true, true);
+        (self.knows_paused, self.knows_timers) = (false, false);
         self.runs.clear();
         AGAIN
     }
 
     async fn note(&mut self, event: Event) {
         match event {
-            // Other keys are those of timers.
-            Event::Changed(key) => self.stale.extend(key.parse::<i64>()),
-            Event::Everything => self.is_all_stale = true,
+            Event::Changed(key) => match key.parse() {
+                Ok(run_id) => {
+                    self.stale.insert(run_id);
+                }
+                // Other keys are those of timers.
+                Err(_) => self.knows_timers = false,
+            },
+            Event::Everything => (self.is_all_stale, self.knows_timers) = (true, false),
         }
     }
 
@@ -330,6 +358,14 @@ impl Shift {
         }
     }
 
+    /// How long to wait for more places, if they are nearly all taken and nothing was asked for.
+    fn soon(&self) -> Option<Duration> {
+        let is_busy = self.working().count() * 2 > self.state.config.runner_tasks_at_once;
+        let knows_all = self.stale.is_empty() && !self.is_all_stale && !self.is_unsure && self.knows_timers;
+        let soon = TOGETHER.checked_sub(self.began.elapsed())?;
+        (is_busy && knows_all).then_some(soon)
+    }
+
     /// The attempts that are worked on.
     fn working(&self) -> impl Iterator<Item = (i64, &Working)> {
         self.jobs.iter().filter_map(|(job, working)| match job {
@@ -377,17 +413,17 @@ impl Shift {
             tracing::warn!(run, task_run, "a task without a worker: {why}");
             let at_byte = attempts::store::log_length(&mut tx, task_run).await?;
             let line = attempts::line(now_ms, self.state.config.time_zone, why);
-            attempts::store::append(&mut tx, task_run, at_byte, &line).await?;
+            attempts::store::append(&mut tx, &[Piece { task_run_id: task_run, at_byte, text: &line }])?;
             match &one.mark {
                 Some(mark) if one.fate == Fate::Done => {
-                    attempts::store::end(&mut tx, task_run, &mark.ended(), now_ms).await?;
+                    attempts::store::end(&mut tx, &[(task_run, &mark.ended())], now_ms).await?;
                 }
                 _ => {
                     let is_unknown = one.fate == Fate::Unknown;
                     attempts::store::lose(&mut tx, task_run, why, is_unknown, now_ms).await?;
                 }
             }
-            tx.changed(TOPIC, run.to_string());
+            tx.changed(PROGRESS, run.to_string());
         }
         tx.commit().await?;
         for one in settled {
@@ -466,7 +502,7 @@ impl Shift {
         tx.guard(&self.held).await?;
         let state = if run.state == State::Stopping { State::Stopped } else { State::Failed };
         store::end_run(&mut tx, run.id, state, Some(MESSAGE), self.state.clock.now_ms()).await?;
-        tx.changed(TOPIC, run.id.to_string());
+        tx.changed(PROGRESS, run.id.to_string());
         tx.commit().await
     }
 
@@ -525,7 +561,7 @@ impl Shift {
                 _ => None,
             };
             if store::end_run(&mut tx, run.id, *state, message.as_deref(), now_ms).await? {
-                tx.changed(TOPIC, run.id.to_string());
+                tx.changed(PROGRESS, run.id.to_string());
             } else {
                 // In between it ended, or a stop was requested.
                 others.push(run.id);
@@ -577,7 +613,7 @@ impl Shift {
             let (_, lane) = lanes[number];
             if let Some(datasource_id) = lane.datasource_id {
                 let busy = busy.entry(datasource_id).or_default();
-                if busy.has_no_place(lane.is_alone) {
+                if busy.has_no_place(lane) {
                     // Nor is there one for those behind it.
                     continue;
                 }
@@ -592,36 +628,42 @@ impl Shift {
     /// Starts the next attempts of these tasks, all of them in one transaction.
     async fn begin_tasks(&mut self, chosen: Vec<(i64, usize)>) -> Result<(), Error> {
         let now_ms = self.state.clock.now_ms();
-        let mut may_begin: HashMap<i64, bool> = HashMap::new();
-        let mut begun = Vec::with_capacity(chosen.len());
+        let runs: BTreeSet<i64> = chosen.iter().map(|(run_id, _)| *run_id).collect();
+        let runs: Vec<i64> = runs.into_iter().collect();
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        for (run_id, place) in chosen {
-            let Some(active) = self.runs.get(&run_id) else { continue };
-            let may = match may_begin.get(&run_id) {
-                Some(may) => *may,
-                None => store::begin_run(&mut tx, run_id, now_ms).await?,
-            };
-            may_begin.insert(run_id, may);
-            if !may {
-                self.stale.insert(run_id);
-                continue;
-            }
-            let task = &active.known.definition.tasks[place];
-            let one = attempts::store::begin(&mut tx, run_id, (task.id, &task.name), now_ms).await?;
-            let before = match one.attempt {
-                1 => None,
-                attempt => attempts::store::before(&mut tx, run_id, task.id, attempt).await?,
-            };
-            tx.changed(TOPIC, run_id.to_string());
-            begun.push((run_id, place, one, before));
-        }
-        if begun.is_empty() {
+        let may_begin = store::begin_runs(&mut tx, &runs, now_ms).await?;
+        self.stale.extend(runs.iter().filter(|run_id| !may_begin.contains(run_id)));
+        let mut places = chosen;
+        places.retain(|(run_id, _)| may_begin.contains(run_id));
+        if places.is_empty() {
             return Ok(());
         }
+        let task = |&(run_id, place): &(i64, usize)| {
+            let task = &self.runs.get(&run_id)?.known.definition.tasks[place];
+            Some(ToBegin { run_id, task_id: task.id, name: &task.name })
+        };
+        let tasks: Vec<ToBegin> = places.iter().filter_map(task).collect();
+        let begun = attempts::store::begin(&mut tx, &tasks, now_ms).await?;
+        let mut befores = Vec::with_capacity(begun.len());
+        for (task, begun) in tasks.iter().zip(&begun) {
+            befores.push(match begun.attempt {
+                1 => None,
+                attempt => attempts::store::before(&mut tx, task.run_id, task.task_id, attempt).await?,
+            });
+        }
+        may_begin.iter().for_each(|run_id| tx.changed(PROGRESS, run_id.to_string()));
         tx.commit().await?;
+        self.began = Instant::now();
         failpoints::reach("runner.task_claimed");
-        for (run_id, place, begun, before) in begun {
+        for run_id in may_begin {
+            if let Some(active) =
+                self.runs.get_mut(&run_id).filter(|active| active.run.state == State::Queued)
+            {
+                Arc::make_mut(&mut active.run).has_begun(now_ms);
+            }
+        }
+        for (((run_id, place), begun), before) in places.into_iter().zip(begun).zip(befores) {
             self.work_on(run_id, place, &begun, before, now_ms);
         }
         Ok(())
@@ -659,6 +701,7 @@ impl Shift {
         let work = Try {
             state: Arc::clone(&self.state),
             ledger: Arc::clone(&self.ledger),
+            sources: Arc::clone(&self.sources),
             definition,
             run,
             place,
@@ -666,6 +709,7 @@ impl Shift {
             has_retries,
             log,
             stops: Stops { cancelled, halted: self.halted.clone() },
+            has_only_read: false,
         };
         self.jobs.spawn(Job::Try(begun.id), Some(working), async { Done::Tried(work.run().await) });
     }
@@ -678,8 +722,9 @@ impl Busy {
     }
 
     /// SQLite allows one writer per file: a second one would only wait for the lock.
-    fn has_no_place(&self, is_alone: bool) -> bool {
-        (is_alone && self.has_one_alone) || self.tasks >= TASKS_PER_DATASOURCE
+    fn has_no_place(&self, lane: &Lane) -> bool {
+        let tasks_max = if lane.is_on_file { TASKS_PER_FILE } else { TASKS_PER_DATABASE };
+        (lane.is_alone && self.has_one_alone) || self.tasks >= tasks_max
     }
 }
 

@@ -93,9 +93,16 @@ impl Changes {
 
     /// Changes of a topic that are committed from now on.
     pub fn subscribe(&self, topic: &'static str) -> Subscription {
+        self.subscribe_all(&[topic])
+    }
+
+    /// Changes of these topics: an event does not say of which.
+    pub fn subscribe_all(&self, topics: &[&'static str]) -> Subscription {
         let queue = Arc::new(Queue::default());
         match &mut *self.shared.subscribers.lock() {
-            Some(subscribers) => subscribers.push((topic, Arc::downgrade(&queue))),
+            Some(subscribers) => {
+                subscribers.extend(topics.iter().map(|topic| (*topic, Arc::downgrade(&queue))));
+            }
             None => queue.end(),
         }
         Subscription { queue }

@@ -95,7 +95,7 @@ impl Work for Watchers {
 async fn look_on(state: &Executions, name: &str, held: &Held) {
     let mut nudges = Nudges {
         asked: state.changes.subscribe(runs::TOPIC),
-        ran: state.changes.subscribe(scheduler::TOPIC),
+        ran: state.changes.subscribe_all(&scheduler::TOPICS),
         name: name.to_owned(),
         is_local: false,
     };

@@ -2,15 +2,20 @@
 //! a commit takes as long for one as for a hundred.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_store::Held;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 use super::log::Pending;
 use super::store::{self, Ended};
-use crate::scheduler::{Scheduler, TOPIC};
+use crate::scheduler::{PROGRESS, Scheduler};
+
+/// How long a result that may wait does so.
+const TOGETHER: Duration = Duration::from_millis(2);
 
 pub struct Ledger {
     state: Arc<Scheduler>,
@@ -23,12 +28,14 @@ pub struct Ledger {
 
 /// What is noted of an attempt.
 pub enum Note {
-    /// See [`store::set_mark`].
+    /// See [`store::set_marks`].
     Mark(String),
     End {
         run_id: i64,
         ended: Ended,
         log: Pending,
+        /// Others may end first, to be written with it.
+        may_wait: bool,
     },
 }
 
@@ -52,7 +59,11 @@ impl Ledger {
     /// attempts stop.
     pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
         let (answer, mut answered) = oneshot::channel();
+        let may_wait = matches!(note, Note::End { may_wait: true, .. });
         self.waiting.lock().push(Entry { task_run_id, note, answer });
+        if may_wait {
+            sleep(TOGETHER).await;
+        }
         {
             let _turn = self.turn.lock().await;
             if let Ok(answer) = answered.try_recv() {
@@ -87,28 +98,33 @@ impl Ledger {
     }
 
     async fn try_write(&self, batch: &[Entry]) -> Result<Vec<bool>, Error> {
-        let now_ms = self.state.clock.now_ms();
+        let (mut marks, mut ends) = (Vec::new(), Vec::new());
+        for Entry { task_run_id, note, .. } in batch {
+            match note {
+                Note::Mark(mark) => marks.push((*task_run_id, mark.as_str())),
+                Note::End { ended, .. } => ends.push((*task_run_id, ended)),
+            }
+        }
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        let mut written = Vec::with_capacity(batch.len());
-        for entry in batch {
-            written.push(match &entry.note {
-                Note::Mark(mark) => {
-                    store::set_mark(&mut tx, entry.task_run_id, mark).await?;
-                    true
-                }
-                Note::End { run_id, ended, log } => {
-                    let is_ended = store::end(&mut tx, entry.task_run_id, ended, now_ms).await?;
-                    if is_ended {
-                        log.write(&mut tx, entry.task_run_id).await?;
-                        tx.changed(TOPIC, run_id.to_string());
-                    }
-                    is_ended
-                }
-            });
+        store::set_marks(&mut tx, &marks).await?;
+        let ended = store::end(&mut tx, &ends, self.state.clock.now_ms()).await?;
+        let mut pieces = Vec::new();
+        for Entry { task_run_id, note, .. } in batch {
+            if let Note::End { run_id, log, .. } = note
+                && ended.contains(task_run_id)
+            {
+                pieces.extend(log.pieces(*task_run_id));
+                tx.changed(PROGRESS, run_id.to_string());
+            }
         }
+        store::append(&mut tx, &pieces)?;
         tx.commit().await?;
-        Ok(written)
+        let is_written = |entry: &Entry| match entry.note {
+            Note::Mark(_) => true,
+            Note::End { .. } => ended.contains(&entry.task_run_id),
+        };
+        Ok(batch.iter().map(is_written).collect())
     }
 }
 

@@ -1,11 +1,9 @@
 //! The log of one attempt: complete lines with times, without control characters, with a size limit.
 
 use chrono_tz::Tz;
-use lakeport_base::Error;
 use lakeport_base::time;
-use lakeport_store::Tx;
 
-use super::store;
+use super::store::Piece;
 use crate::scheduler::store::State;
 
 /// The whole log, in bytes.
@@ -79,13 +77,15 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub async fn write(&self, tx: &mut Tx, task_run_id: i64) -> Result<(), Error> {
-        let mut at_byte = self.at_byte;
-        for piece in pieces(&self.text) {
-            store::append(tx, task_run_id, at_byte as i64, piece).await?;
-            at_byte += piece.len();
-        }
-        Ok(())
+    /// In the order of the log.
+    pub fn pieces(&self, task_run_id: i64) -> Vec<Piece<'_>> {
+        let mut at_byte = self.at_byte as i64;
+        let piece = |text| {
+            let piece = Piece { task_run_id, at_byte, text };
+            at_byte += str::len(text) as i64;
+            piece
+        };
+        pieces(&self.text).into_iter().map(piece).collect()
     }
 }
 

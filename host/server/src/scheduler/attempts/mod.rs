@@ -5,6 +5,7 @@ mod log;
 mod mark;
 mod reads;
 pub mod shell;
+mod sources;
 mod sql;
 pub mod store;
 
@@ -26,6 +27,7 @@ use crate::scheduler::Scheduler;
 pub use ledger::{Ledger, Note};
 pub use log::{Log, line};
 pub use mark::Mark;
+pub use sources::Sources;
 pub use sql::Stop;
 
 /// The types of tasks that run here.
@@ -38,6 +40,7 @@ const RECORD_AGAIN: Duration = Duration::from_millis(500);
 pub struct Try {
     pub state: Arc<Scheduler>,
     pub ledger: Arc<Ledger>,
+    pub sources: Arc<Sources>,
     pub run: Arc<Run>,
     pub definition: Arc<Definition>,
     /// The task's index in the definition.
@@ -47,6 +50,8 @@ pub struct Try {
     pub has_retries: bool,
     pub log: Log,
     pub stops: Stops,
+    /// So it does no harm if its result is lost with the server.
+    pub has_only_read: bool,
 }
 
 /// The signals that end an attempt early.
@@ -84,7 +89,7 @@ impl Try {
 
     /// Runs it and records the result, unless it is halted; returns what was recorded.
     pub async fn run(mut self) -> Option<State> {
-        let working = AssertUnwindSafe(self.work()).catch_unwind();
+        let working = AssertUnwindSafe(Box::pin(self.work())).catch_unwind();
         let outcome = working.await.unwrap_or_else(|_| Err(Stop::Failed(FAILED.to_owned())));
         let (state, message, rows) = match outcome {
             Ok(rows) => (State::Success, None, rows),
@@ -97,7 +102,8 @@ impl Try {
         let is_tried_again = state == State::Failed && self.has_retries;
         let ended = store::Ended { state, message, rows_affected: rows, is_tried_again };
         loop {
-            let note = Note::End { run_id: self.run.id, ended: ended.clone(), log: self.log.pending() };
+            let (ended, log) = (ended.clone(), self.log.pending());
+            let note = Note::End { run_id: self.run.id, ended, log, may_wait: self.has_only_read };
             match self.ledger.write(self.id, note).await {
                 Ok(is_recorded) => {
                     failpoints::reach("runner.task_recorded");
@@ -142,7 +148,7 @@ impl Try {
         let pending = self.log.pending();
         let mut tx = self.state.db.begin().await?;
         tx.guard(self.ledger.held()).await?;
-        pending.write(&mut tx, self.id).await?;
+        store::append(&mut tx, &pending.pieces(self.id))?;
         tx.commit().await?;
         self.log.was_written(&pending);
         Ok(())

@@ -40,7 +40,7 @@ pub enum Stop {
 /// Runs it; returns the number of changed rows.
 pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
-    let source = source(&work.state, &task).await.map_err(Stop::Failed)?;
+    let source = source(work, &task).await.map_err(Stop::Failed)?;
     let server = server_of(&source).map_err(Stop::Failed)?;
     let workflow = workflow_name_for(work, &task).await.map_err(Stop::Failed)?;
     let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
@@ -48,6 +48,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
     let writes = script.iter().any(ScriptStatement::writes);
+    work.has_only_read = !writes;
     let plan = TaskPlan {
         writes,
         commits_early: script.iter().any(ScriptStatement::commits),
@@ -56,7 +57,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
         name: format!("lakeport-{}", uuid::Uuid::now_v7().simple()),
         may_add_table: source.may_add_task_table(),
     };
-    let opening = TaskSession::begin(&database, plan, deadline, Arc::clone(&stopped));
+    let opening = Box::pin(TaskSession::begin(&database, plan, deadline, Arc::clone(&stopped)));
     let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
     let session = guarded(work, &stopped, opening).await?.map_err(late)?;
     let name = session.name().map(str::to_owned);
@@ -243,9 +244,9 @@ async fn workflow_name(state: &Scheduler, workflow_id: i64) -> Result<String, St
 }
 
 /// The task's data source.
-async fn source(state: &Scheduler, task: &Task) -> Result<Datasource, String> {
+async fn source(work: &Try, task: &Task) -> Result<Arc<Datasource>, String> {
     let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
-    let found = datasources::find(&state.db, id).await.map_err(|error| {
+    let found = work.sources.find(&work.state, id).await.map_err(|error| {
         tracing::error!("the data source of a task: {error}");
         "the data source could not be looked up; the server's log has the reason".to_owned()
     })?;

@@ -1,10 +1,11 @@
 //! Attempts of tasks, and their logs, in the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lakeport_base::Error;
 use lakeport_store::Retained;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Statement, Tx, Value};
+use serde::Serialize;
 
 use crate::scheduler::progress::Standing;
 use crate::scheduler::store::{State, state};
@@ -28,6 +29,22 @@ pub const TRIES: Retained = Retained {
     purge: "DELETE FROM runner_task_runs WHERE id IN (SELECT t.id FROM runner_runs r \
             JOIN runner_task_runs t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
 };
+
+/// A task whose next attempt is to begin.
+#[derive(Serialize)]
+pub struct ToBegin<'t> {
+    pub run_id: i64,
+    pub task_id: i64,
+    pub name: &'t str,
+}
+
+/// Whole lines of a log, at a byte of it.
+#[derive(Serialize)]
+pub struct Piece<'t> {
+    pub task_run_id: i64,
+    pub at_byte: i64,
+    pub text: &'t str,
+}
 
 /// A started attempt.
 #[derive(Debug, Clone)]
@@ -60,7 +77,7 @@ pub struct Before {
 pub struct Orphan {
     pub id: i64,
     pub run_id: i64,
-    /// See [`set_mark`].
+    /// See [`set_marks`].
     pub mark: Option<String>,
 }
 
@@ -102,15 +119,28 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
     Ok(standings)
 }
 
-/// Starts the next attempt of a task.
-pub async fn begin(tx: &mut Tx, run_id: i64, task: (i64, &str), now_ms: i64) -> Result<Begun, Error> {
-    const BEGIN: &str = "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
-        SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1, 'running', $4 FROM runner_task_runs \
-        WHERE run_id = $1 AND task_id = $2 RETURNING id, attempt";
-    let values: [Value; 4] = [run_id.into(), task.0.into(), task.1.into(), now_ms.into()];
-    let rows = tx.query(BEGIN, &values).await?;
-    let row = rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("the try was not stored")))?;
-    Ok(Begun { id: row.get(0)?, attempt: row.get(1)? })
+/// Starts the next attempt of each of these tasks, all of them different; in their order.
+pub async fn begin(tx: &mut Tx, tasks: &[ToBegin<'_>], now_ms: i64) -> Result<Vec<Begun>, Error> {
+    const BEGIN: Either = Either {
+        sqlite: "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
+                 SELECT given.run_id, given.task_id, given.name, (SELECT coalesce(max(t.attempt), 0) + 1 \
+                 FROM runner_task_runs t WHERE t.run_id = given.run_id AND t.task_id = given.task_id), 'running', $2 \
+                 FROM (SELECT json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.task_id') AS task_id, \
+                 json_extract(value, '$.name') AS name FROM json_each($1)) AS given \
+                 RETURNING run_id, task_id, id, attempt",
+        postgres: "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
+                   SELECT given.run_id, given.task_id, given.name, (SELECT coalesce(max(t.attempt), 0) + 1 \
+                   FROM runner_task_runs t WHERE t.run_id = given.run_id AND t.task_id = given.task_id), 'running', $2 \
+                   FROM json_to_recordset(CAST($1 AS json)) AS given (run_id BIGINT, task_id BIGINT, name TEXT) \
+                   RETURNING run_id, task_id, id, attempt",
+    };
+    let rows = tx.query(tx.words(BEGIN), &[json(tasks)?, now_ms.into()]).await?;
+    let mut begun = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        begun.insert((row.get(0)?, row.get(1)?), Begun { id: row.get(2)?, attempt: row.get(3)? });
+    }
+    let missing = || Error::internal(anyhow::anyhow!("an attempt was not stored"));
+    tasks.iter().map(|task| begun.remove(&(task.run_id, task.task_id)).ok_or_else(missing)).collect()
 }
 
 /// The previous attempt of the same task.
@@ -124,19 +154,39 @@ pub async fn before(tx: &mut Tx, run_id: i64, task_id: i64, attempt: i64) -> Res
     rows.first().map(before).transpose()
 }
 
-/// Ends a running one; false: it has ended already.
-pub async fn end(tx: &mut Tx, id: i64, ended: &Ended, now_ms: i64) -> Result<bool, Error> {
-    const END: &str = "UPDATE runner_task_runs SET state = $2, message = $3, rows_affected = $4, \
-        is_tried_again = $5, ended_at = $6 WHERE id = $1 AND state = 'running'";
-    let values = [
-        id.into(),
-        ended.state.as_str().into(),
-        ended.message.as_deref().into(),
-        ended.rows_affected.into(),
-        i64::from(ended.is_tried_again).into(),
-        now_ms.into(),
-    ];
-    tx.execute(END, &values).await.map(|rows| rows > 0)
+/// Ends running ones, by id; returns those that had not ended before.
+pub async fn end(tx: &mut Tx, ended: &[(i64, &Ended)], now_ms: i64) -> Result<HashSet<i64>, Error> {
+    macro_rules! end {
+        ($given:literal) => {
+            concat!(
+                "UPDATE runner_task_runs SET state = given.state, message = given.message, \
+                 rows_affected = given.rows_affected, is_tried_again = given.is_tried_again, ended_at = $2 FROM ",
+                $given,
+                " WHERE runner_task_runs.id = given.id AND runner_task_runs.state = 'running' RETURNING runner_task_runs.id"
+            )
+        };
+    }
+    const END: Either = Either {
+        sqlite: end!(
+            "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.state') AS state, \
+             json_extract(value, '$.message') AS message, json_extract(value, '$.rows_affected') AS rows_affected, \
+             json_extract(value, '$.is_tried_again') AS is_tried_again FROM json_each($1)) AS given"
+        ),
+        postgres: end!(
+            "json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, state TEXT, message TEXT, rows_affected BIGINT, \
+             is_tried_again BIGINT)"
+        ),
+    };
+    if ended.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let row = |&(id, ended): &(i64, &Ended)| {
+        serde_json::json!({ "id": id, "state": ended.state.as_str(), "message": ended.message,
+            "rows_affected": ended.rows_affected, "is_tried_again": i64::from(ended.is_tried_again) })
+    };
+    let given: Vec<serde_json::Value> = ended.iter().map(row).collect();
+    let rows = tx.query(tx.words(END), &[json(&given)?, now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// All running ones, of any worker.
@@ -147,10 +197,18 @@ pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
     rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)?, mark: row.get(2)? })).collect()
 }
 
-/// Notes, before the commit, what the data source calls the transaction.
-pub async fn set_mark(tx: &mut Tx, id: i64, mark: &str) -> Result<(), Error> {
-    const SET: &str = "UPDATE runner_task_runs SET mark = $2 WHERE id = $1 AND state = 'running'";
-    tx.execute(SET, &[id.into(), mark.into()]).await.map(drop)
+/// Notes, before the commit, what the data source calls the transaction; by attempt.
+pub async fn set_marks(tx: &mut Tx, marks: &[(i64, &str)]) -> Result<(), Error> {
+    const SET: Either = Either {
+        sqlite: "UPDATE runner_task_runs SET mark = json_extract(given.value, '$[1]') FROM json_each($1) AS given \
+                 WHERE id = json_extract(given.value, '$[0]') AND state = 'running'",
+        postgres: "UPDATE runner_task_runs SET mark = given.value ->> 1 FROM json_array_elements(CAST($1 AS json)) AS given \
+                   WHERE id = CAST(given.value ->> 0 AS BIGINT) AND state = 'running'",
+    };
+    if marks.is_empty() {
+        return Ok(());
+    }
+    tx.execute(tx.words(SET), &[json(marks)?]).await.map(drop)
 }
 
 /// Ends one whose server ended: as failed, or as stopped if its run must stop. If its outcome `is_unknown`, it is not begun
@@ -174,11 +232,24 @@ pub async fn failure(tx: &mut Tx, run_id: i64) -> Result<Option<(String, String)
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
-/// Writes a piece of a log at this byte; earlier text at that place is a prefix of it.
-pub async fn append(tx: &mut Tx, task_run_id: i64, at_byte: i64, text: &str) -> Result<(), Error> {
-    const APPEND: &str = "INSERT INTO runner_logs (task_run_id, at_byte, text) VALUES ($1, $2, $3) \
-        ON CONFLICT (task_run_id, at_byte) DO UPDATE SET text = excluded.text";
-    tx.execute(APPEND, &[task_run_id.into(), at_byte.into(), text.into()]).await.map(drop)
+/// Writes pieces of logs with the commit; earlier text at the place of one is a prefix of it.
+pub fn append(tx: &mut Tx, pieces: &[Piece<'_>]) -> Result<(), Error> {
+    const APPEND: Either = Either {
+        sqlite: "INSERT INTO runner_logs (task_run_id, at_byte, text) SELECT json_extract(value, '$.task_run_id'), \
+                 json_extract(value, '$.at_byte'), json_extract(value, '$.text') FROM json_each($1) WHERE TRUE \
+                 ON CONFLICT (task_run_id, at_byte) DO UPDATE SET text = excluded.text",
+        postgres: "INSERT INTO runner_logs (task_run_id, at_byte, text) SELECT task_run_id, at_byte, text \
+                   FROM json_to_recordset(CAST($1 AS json)) AS given (task_run_id BIGINT, at_byte BIGINT, text TEXT) \
+                   ON CONFLICT (task_run_id, at_byte) DO UPDATE SET text = excluded.text",
+    };
+    if !pieces.is_empty() {
+        tx.execute_later(Statement::new(tx.words(APPEND), [json(pieces)?]));
+    }
+    Ok(())
+}
+
+fn json(rows: &(impl Serialize + ?Sized)) -> Result<Value, Error> {
+    serde_json::to_string(rows).map(Value::from).map_err(Error::internal)
 }
 
 /// The length of a log, in bytes.

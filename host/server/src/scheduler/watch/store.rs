@@ -3,8 +3,8 @@
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row};
 
-use crate::scheduler::TOPIC;
 use crate::scheduler::store::{Run, State, run, run_columns, state};
+use crate::scheduler::{PROGRESS, TOPIC};
 
 /// One attempt, as shown.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub async fn newest(db: &Db) -> Result<i64, Error> {
 /// The runs with changes after `seen`, up to `newest`; at most `limit` changes.
 pub async fn changed_after(db: &Db, seen: i64, newest: i64, limit: i64) -> Result<Changed, Error> {
     const OLDEST: &str = "SELECT min(number) FROM changes";
-    const CHANGED: &str = "SELECT number, key FROM changes WHERE number > $1 AND number <= $2 AND topic = $3 \
-        ORDER BY number LIMIT $4";
-    let values = [seen.into(), newest.into(), TOPIC.into(), limit.into()];
+    const CHANGED: &str = "SELECT number, key FROM changes WHERE number > $1 AND number <= $2 AND topic IN ($3, $4) \
+        ORDER BY number LIMIT $5";
+    let values = [seen.into(), newest.into(), TOPIC.into(), PROGRESS.into(), limit.into()];
     let rows = db.read(CHANGED, &values).await?;
     // Read after the changes: a purge in between is then detected.
     let oldest = db.read(OLDEST, &[]).await?.first().map_or(Ok(None), |row| row.get::<Option<i64>>(0))?;

@@ -3,8 +3,10 @@ use lakeport_store::testing::on_each_store;
 use lakeport_store::{Db, changes};
 
 use super::*;
-use crate::scheduler::attempts::store as attempts;
-use crate::scheduler::testing::{NOW_MS, instance as instance_ref, reference, scheduler, start, workflow};
+use crate::scheduler::attempts::store::{self as attempts, Piece};
+use crate::scheduler::testing::{
+    NOW_MS, begin, instance as instance_ref, reference, scheduler, start, workflow,
+};
 
 fn watch(cursor: Option<&str>, open: &[&str], limit: u32) -> model::WatchRequest {
     model::WatchRequest {
@@ -102,7 +104,7 @@ async fn begun(db: &Db, scheduler: &LocalScheduler, key: &str) -> (i64, i64) {
     scheduler.start(start(7, key)).await.unwrap();
     let run = runs::find_by_key(db, key).await.unwrap().unwrap();
     let mut tx = db.begin().await.unwrap();
-    let begun = attempts::begin(&mut tx, run.id, (1, "a"), NOW_MS).await.unwrap();
+    let begun = begin(&mut tx, run.id, (1, "a")).await;
     tx.commit().await.unwrap();
     (run.id, begun.id)
 }
@@ -135,7 +137,7 @@ async fn a_log_comes_in_whole_lines() {
         let (run_id, id) = begun(&db, &scheduler, "a").await;
         let append = async |at_byte, text: &str| {
             let mut tx = db.begin().await.unwrap();
-            attempts::append(&mut tx, id, at_byte, text).await.unwrap();
+            attempts::append(&mut tx, &[Piece { task_run_id: id, at_byte, text }]).unwrap();
             tx.commit().await.unwrap();
         };
         let request = |cursor: Option<&str>, max_bytes| model::LogRequest {
@@ -164,7 +166,7 @@ async fn a_log_comes_in_whole_lines() {
             rows_affected: Some(1),
             is_tried_again: false,
         };
-        attempts::end(&mut tx, id, &ended, NOW_MS).await.unwrap();
+        attempts::end(&mut tx, &[(id, &ended)], NOW_MS).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(log(Some("11"), 7).await, ("three\n".to_owned(), "17".to_owned(), false));
         assert_eq!(log(Some("17"), 7).await, ("four\n".to_owned(), "22".to_owned(), true));

@@ -4,9 +4,8 @@ use lakeport_store::Db;
 use lakeport_store::testing::on_each_store;
 
 use crate::scheduler::LocalScheduler;
-use crate::scheduler::attempts::store as attempts;
 use crate::scheduler::store::{self as runs, Run, State};
-use crate::scheduler::testing::{NOW_MS, instance, scheduler, start, task, workflow};
+use crate::scheduler::testing::{self, NOW_MS, instance, scheduler, start, task, workflow};
 
 /// Runs of a workflow of four tasks, in which `c` comes after `a`.
 async fn begun(db: &Db, keys: &[&str]) -> (LocalScheduler, Vec<Run>) {
@@ -48,8 +47,8 @@ async fn log(scheduler: &LocalScheduler, run: &Run, task_run: &str) -> LogPage {
 
 async fn begin(db: &Db, run: &Run, task: (i64, &str)) {
     let mut tx = db.begin().await.unwrap();
-    assert!(runs::begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
-    attempts::begin(&mut tx, run.id, task, NOW_MS).await.unwrap();
+    assert!(!runs::begin_runs(&mut tx, &[run.id], NOW_MS).await.unwrap().is_empty());
+    testing::begin(&mut tx, run.id, task).await;
     tx.commit().await.unwrap();
 }
 
