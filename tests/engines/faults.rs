@@ -36,7 +36,7 @@ fn a_start_whose_answer_is_lost_is_one_run() {
         let before = runs_there(&pair, workflow).len();
         let path = format!("/api/v1/workflows/{workflow}");
         let answer = pair.server().post(&format!("{path}/execute"), &json!({}));
-        assert!(matches!(answer.status, 200 | 502..=504), "{fault:?}: {answer:?}");
+        assert_eq!(answer.status, 200, "it is found within 5 s: {fault:?}: {answer:?}");
         let runs = eventually("the run is found by its key", SOON, || {
             let runs = pair.server().get(&format!("{path}/runs")).data();
             let is_over = |run: &Value| run["status"] == "success";

@@ -180,6 +180,13 @@ impl Server {
         crate::store::try_run(self.database.url().unwrap_or(&file), statement)
     }
 
+    /// The first column of every row of a query of the server's store, as integers.
+    pub fn numbers(&self, query: &str) -> Vec<i64> {
+        let file = format!("sqlite:{}", self.data.path().join("lakeport.db").display());
+        let session = crate::Session::open(self.database.url().unwrap_or(&file));
+        session.unwrap_or_else(|error| panic!("{query}: {error}")).numbers(query)
+    }
+
     /// Creates a token on the command line.
     pub fn token(&self, role: &str, name: &str) -> String {
         self.command_ok(&["token", "create", "--role", role, "--name", name]).trim().to_owned()

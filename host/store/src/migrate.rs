@@ -51,6 +51,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(18, "0018_running"),
     migration!(19, "0019_execution_statistics"),
     migration!(20, "0020_known_runs"),
+    migration!(21, "0021_written_tables"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -276,5 +276,12 @@ fn what_a_task_reads_and_writes_is_recorded() {
         let access = lake.server.get(&format!("/api/v1/tables/{a}/access-stats")).data();
         assert!(access["accessCount"].as_i64().is_some_and(|count| count >= 1), "{access}");
         assert!(list(&access["topUsers"]).iter().any(|user| user["user"] == "workflow w"), "{access}");
+        for (table, access) in [(a, "read"), (b, "written")] {
+            let logged = format!(
+                "SELECT count(*) FROM query_log WHERE table_id = {table} AND access = '{access}' \
+                 AND asked_by = 'workflow w'"
+            );
+            assert_eq!(lake.server.numbers(&logged), [1], "{access}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The log of queries: the tables they read, by whom and from where. It does not contain their texts.
+//! The log of queries: the tables they read and wrote, by whom and from where. It does not contain their texts.
 
 mod store;
 

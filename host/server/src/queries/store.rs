@@ -2,7 +2,7 @@
 
 use lakeport_base::Error;
 use lakeport_store::Retained;
-use lakeport_store::{Db, Either, Row};
+use lakeport_store::{Db, Either, Row, Statement};
 use serde_json::{Value, json};
 
 pub const RETAINED: Retained = Retained {
@@ -10,6 +10,10 @@ pub const RETAINED: Retained = Retained {
     table: "query_log",
     purge: "DELETE FROM query_log WHERE id IN (SELECT id FROM query_log WHERE at < $1 LIMIT $2)",
 };
+
+/// How a query used a table.
+const READ: &str = "read";
+const WRITTEN: &str = "written";
 
 /// The outcome of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +38,9 @@ impl Outcome {
 pub struct Query {
     pub datasource_id: i64,
     /// Id and name of each table that it read.
-    pub tables: Vec<(i64, String)>,
+    pub read: Vec<(i64, String)>,
+    /// The same of each table that it wrote.
+    pub written: Vec<(i64, String)>,
     /// A user of Lakeport, or `workflow` and its name.
     pub asked_by: String,
     /// Where it came from: `agent`, `task`.
@@ -43,31 +49,39 @@ pub struct Query {
     pub at_ms: i64,
 }
 
-/// Adds a row per table that it read, or one without a table.
-pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
-    const RECORD: Either = Either {
-        sqlite: "INSERT INTO query_log (query_id, datasource_id, table_id, table_name, asked_by, origin, outcome, at) \
-            SELECT $1, $2, json_extract(value, '$.id'), json_extract(value, '$.name'), $3, $4, $5, $6 \
-            FROM json_each($7)",
-        postgres: "INSERT INTO query_log (query_id, datasource_id, table_id, table_name, asked_by, origin, outcome, at) \
-            SELECT $1, $2, id, name, $3, $4, $5, $6 \
-            FROM json_to_recordset(CAST($7 AS json)) AS given (id BIGINT, name TEXT)",
-    };
-    let mut tables: Vec<Value> =
-        query.tables.iter().map(|(id, name)| json!({ "id": id, "name": name })).collect();
-    if tables.is_empty() {
-        tables.push(json!({ "id": null, "name": null }));
+impl Query {
+    /// Adds a row per table that it read, and per table that it wrote, or one without a table.
+    pub fn to_record(&self, db: &Db) -> Statement {
+        const RECORD: Either = Either {
+            sqlite: "INSERT INTO query_log (query_id, datasource_id, table_id, table_name, access, asked_by, origin, outcome, at) \
+                SELECT $1, $2, json_extract(value, '$.id'), json_extract(value, '$.name'), json_extract(value, '$.access'), \
+                $3, $4, $5, $6 FROM json_each($7)",
+            postgres: "INSERT INTO query_log (query_id, datasource_id, table_id, table_name, access, asked_by, origin, outcome, at) \
+                SELECT $1, $2, id, name, access, $3, $4, $5, $6 \
+                FROM json_to_recordset(CAST($7 AS json)) AS given (id BIGINT, name TEXT, access TEXT)",
+        };
+        let row = |access: &'static str| move |(id, name): &(i64, String)| json!({ "id": id, "name": name, "access": access });
+        let mut rows: Vec<Value> =
+            self.read.iter().map(row(READ)).chain(self.written.iter().map(row(WRITTEN))).collect();
+        if rows.is_empty() {
+            rows.push(json!({ "id": null, "name": null, "access": READ }));
+        }
+        let values = [
+            uuid::Uuid::now_v7().to_string().into(),
+            self.datasource_id.into(),
+            self.asked_by.as_str().into(),
+            self.origin.into(),
+            self.outcome.as_str().into(),
+            self.at_ms.into(),
+            Value::Array(rows).to_string().into(),
+        ];
+        Statement::new(db.words(RECORD), values)
     }
-    let values = [
-        uuid::Uuid::now_v7().to_string().into(),
-        query.datasource_id.into(),
-        query.asked_by.as_str().into(),
-        query.origin.into(),
-        query.outcome.as_str().into(),
-        query.at_ms.into(),
-        Value::Array(tables).to_string().into(),
-    ];
-    db.execute(db.words(RECORD), &values).await.map(drop)
+}
+
+pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
+    let Statement { sql, values } = query.to_record(db);
+    db.execute(sql, &values).await.map(drop)
 }
 
 /// A reader of a table.
@@ -79,7 +93,7 @@ pub struct Reader {
 }
 
 /// The number of queries that read a table of a data source in each of these periods: from a time on and
-/// before another. Failed or cancelled queries do not count.
+/// before another. Failed or cancelled queries do not count, nor do those that wrote.
 pub async fn reads(
     db: &Db,
     datasource_id: i64,
@@ -89,10 +103,10 @@ pub async fn reads(
     const READS: Either = Either {
         sqlite: "SELECT (SELECT count(*) FROM query_log WHERE table_id = $2 AND datasource_id = $1 \
             AND at >= json_extract(span.value, '$[0]') AND at < json_extract(span.value, '$[1]') \
-            AND outcome = 'success') FROM json_each($3) AS span ORDER BY span.key",
+            AND outcome = 'success' AND access = 'read') FROM json_each($3) AS span ORDER BY span.key",
         postgres: "SELECT (SELECT count(*) FROM query_log WHERE table_id = $2 AND datasource_id = $1 \
             AND at >= CAST(span.value ->> 0 AS BIGINT) AND at < CAST(span.value ->> 1 AS BIGINT) \
-            AND outcome = 'success') \
+            AND outcome = 'success' AND access = 'read') \
             FROM json_array_elements(CAST($3 AS json)) WITH ORDINALITY AS span (value, place) ORDER BY span.place",
     };
     let spans = serde_json::to_string(spans).map_err(Error::internal)?;
@@ -109,7 +123,7 @@ pub async fn readers(
     at_most: i64,
 ) -> Result<Vec<Reader>, Error> {
     const READERS: &str = "SELECT asked_by, count(*) AS reads, max(at) FROM query_log \
-        WHERE table_id = $2 AND datasource_id = $1 AND at >= $3 AND outcome = 'success' \
+        WHERE table_id = $2 AND datasource_id = $1 AND at >= $3 AND outcome = 'success' AND access = 'read' \
         GROUP BY asked_by ORDER BY reads DESC, asked_by LIMIT $4";
     let values = [datasource_id.into(), table_id.into(), from_ms.into(), at_most.into()];
     let reader = |row: &Row| Ok(Reader { name: row.get(0)?, count: row.get(1)?, last_ms: row.get(2)? });

@@ -5,7 +5,8 @@ use super::*;
 fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
     Query {
         datasource_id: 3,
-        tables: tables.iter().map(|(id, name)| (*id, (*name).to_owned())).collect(),
+        read: tables.iter().map(|(id, name)| (*id, (*name).to_owned())).collect(),
+        written: Vec::new(),
         asked_by: "ada".to_owned(),
         origin: "agent",
         outcome: Outcome::Success,
@@ -14,26 +15,28 @@ fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
 }
 
 #[tokio::test]
-async fn a_query_logs_each_table_read() {
+async fn a_query_logs_each_table() {
     on_each_store(async |db| {
         let view = (1_i64 << 62) + 2;
         record(&db, &query(&[(7, "orders"), (view, "订单")], 1_000)).await.unwrap();
         record(&db, &query(&[], 2_000)).await.unwrap();
-        let rows = db
-            .read("SELECT table_id, table_name, asked_by, at FROM query_log ORDER BY id", &[])
-            .await
-            .unwrap();
+        let written = vec![(8, "items".to_owned())];
+        record(&db, &Query { written, ..query(&[(7, "orders")], 3_000) }).await.unwrap();
+        let rows =
+            db.read("SELECT table_id, table_name, access, at FROM query_log ORDER BY id", &[]).await.unwrap();
         let rows: Vec<(Option<i64>, Option<String>, String, i64)> = rows
             .iter()
             .map(|row| (row.get(0).unwrap(), row.get(1).unwrap(), row.get(2).unwrap(), row.get(3).unwrap()))
             .collect();
-        let ada = || "ada".to_owned();
+        let access = |access: &str| access.to_owned();
         assert_eq!(
             rows,
             [
-                (Some(7), Some("orders".to_owned()), ada(), 1_000),
-                (Some(view), Some("订单".to_owned()), ada(), 1_000),
-                (None, None, ada(), 2_000),
+                (Some(7), Some("orders".to_owned()), access("read"), 1_000),
+                (Some(view), Some("订单".to_owned()), access("read"), 1_000),
+                (None, None, access("read"), 2_000),
+                (Some(7), Some("orders".to_owned()), access("read"), 3_000),
+                (Some(8), Some("items".to_owned()), access("written"), 3_000),
             ]
         );
     })
@@ -64,6 +67,8 @@ async fn reads_are_counted_by_spans_and_by_who_asked() {
         record(&db, &failed).await.unwrap();
         record(&db, &Query { datasource_id: 4, ..query(&[(7, "orders")], 1_500) }).await.unwrap();
         record(&db, &query(&[(8, "items")], 1_500)).await.unwrap();
+        let written = vec![(7, "orders".to_owned())];
+        record(&db, &Query { written, ..query(&[], 1_500) }).await.unwrap();
         let spans = [(1_000, 2_000), (2_000, 3_000), (3_000, 4_000)];
         assert_eq!(reads(&db, 3, 7, &spans).await.unwrap(), [2, 1, 0]);
         assert_eq!(reads(&db, 3, 7, &[]).await.unwrap(), [] as [i64; 0]);

@@ -161,6 +161,57 @@ async fn only_so_many_runs_wait() {
 }
 
 #[tokio::test]
+async fn several_attempts_are_begun_marked_and_ended_together() {
+    on_each_store(async |db| {
+        let scheduler = scheduler(&db).await;
+        let mut runs = Vec::new();
+        for key in ["a", "b", "c"] {
+            let id = scheduler.start(start(7, key)).await.unwrap().instance.unwrap();
+            runs.push(id.parse::<i64>().unwrap());
+        }
+        scheduler.cancel(instance(7, &runs[2].to_string())).await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        let begun = begin_runs(&mut tx, &runs, NOW_MS).await.unwrap();
+        assert_eq!(begun, HashSet::from([runs[0], runs[1]]), "the third must stop");
+        let task = |run_id, task_id, name| attempts::store::ToBegin { run_id, task_id, name };
+        let tasks = [task(runs[1], 2, "b \"quoted\""), task(runs[0], 1, "a"), task(runs[1], 1, "甲")];
+        let first = attempts::store::begin(&mut tx, &tasks, NOW_MS).await.unwrap();
+        let marks = [(first[0].id, "{\"mark\":1}"), (first[2].id, "x")];
+        attempts::store::set_marks(&mut tx, &marks).await.unwrap();
+        tx.commit().await.unwrap();
+        let running = attempts::store::running(&db).await.unwrap();
+        let mark = |id| running.iter().find(|one| one.id == id).unwrap().mark.clone();
+        let found: Vec<_> = first.iter().map(|begun| (begun.attempt, mark(begun.id))).collect();
+        assert_eq!(found, [(1, Some("{\"mark\":1}".to_owned())), (1, None), (1, Some("x".to_owned()))]);
+
+        let ended = |state, message: Option<&str>, rows| attempts::store::Ended {
+            state,
+            message: message.map(str::to_owned),
+            rows_affected: rows,
+            is_tried_again: state == State::Failed,
+        };
+        let failed = ended(State::Failed, Some("it's \u{1}\\ 'so'\n"), None);
+        let done = ended(State::Success, None, Some(5));
+        let mut tx = db.begin().await.unwrap();
+        let ends = [(first[2].id, &done), (first[0].id, &failed), (i64::MAX, &done)];
+        let has_ended = attempts::store::end(&mut tx, &ends, NOW_MS).await.unwrap();
+        assert_eq!(has_ended, HashSet::from([first[0].id, first[2].id]));
+        let again = attempts::store::begin(&mut tx, &tasks[..1], NOW_MS).await.unwrap();
+        assert_eq!(again[0].attempt, 2);
+        let before = attempts::store::before(&mut tx, runs[1], 2, 2).await.unwrap().unwrap();
+        assert_eq!((before.state, before.message), (State::Failed, failed.message.clone()));
+        tx.commit().await.unwrap();
+        let rows = db.read("SELECT task_name, rows_affected FROM runner_task_runs ORDER BY id", &[]).await;
+        let rows: Vec<(String, Option<i64>)> =
+            rows.unwrap().iter().map(|row| (row.get(0).unwrap(), row.get(1).unwrap())).collect();
+        let row = |name: &str, rows| (name.to_owned(), rows);
+        assert_eq!(rows.len(), 4);
+        assert!(rows.contains(&row("甲", Some(5))) && rows.contains(&row("b \"quoted\"", None)), "{rows:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_lost_try_is_no_failure() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;

@@ -710,6 +710,7 @@ impl Shift {
             log,
             stops: Stops { cancelled, halted: self.halted.clone() },
             has_only_read: false,
+            accesses: None,
         };
         self.jobs.spawn(Job::Try(begun.id), Some(working), async { Done::Tried(work.run().await) });
     }

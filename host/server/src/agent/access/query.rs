@@ -92,7 +92,8 @@ impl TopicAccess {
         });
         let query = Query {
             datasource_id: source.id,
-            tables: tables.collect(),
+            read: tables.collect(),
+            written: Vec::new(),
             asked_by: self.asked.caller_name.clone(),
             origin: ORIGIN,
             outcome: Outcome::Cancelled,

@@ -14,7 +14,7 @@ use lakeport_base::failpoints;
 use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, Receipt, RunQuery, RunRequest, Target, WorkflowRef};
 use lakeport_store::Held;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::engines::{self, EngineClient, EngineRecord, Failure};
 pub use crate::execution_records::{Part, Reach, Run};
@@ -28,6 +28,8 @@ use crate::workflows::{self, Deployed};
 pub const TOPIC: &str = "runs";
 /// How long an answer waits in total for the engine's id of a run.
 pub const START_MAX: Duration = Duration::from_secs(20);
+/// How long an answer waits for a run of whose start the engine's answer was lost, or was an error.
+const LOST_MAX: Duration = Duration::from_secs(5);
 /// The interval of polling for a run that the engine has accepted but not started.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The state of a requested run.
@@ -227,7 +229,7 @@ async fn start(
     };
     let started = match client.start(&request, run.asked_at_ms).await {
         Ok(started) => started,
-        Err(Failure::Open(error)) => return Err(error),
+        Err(Failure::Open(error)) => return settled(state, client, deployed, run).await.ok_or(error),
         Err(Failure::Refused(error)) => {
             end_unstarted(state, run, &error.to_string()).await?;
             return Err(error);
@@ -243,6 +245,13 @@ async fn start(
         Some(instance_id) => Ok(instance_id),
         None => begun(state, client, deployed, run, trigger).await,
     }
+}
+
+/// The engine's id of a run of whose start the answer was lost, if it exists soon. Otherwise the watcher goes on looking.
+async fn settled(state: &Executions, client: &EngineClient, deployed: &Deployed, run: &Run) -> Option<String> {
+    let info = client.info(Some(deployed.id.unsigned_abs())).await.ok()?;
+    let wait = Duration::from_millis(info.settle_ms.into()).min(LOST_MAX);
+    timeout(wait, begun(state, client, deployed, run, None)).await.ok()?.ok()
 }
 
 /// The engine's id of an accepted run, once it exists.

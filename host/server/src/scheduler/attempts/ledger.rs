@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::log::Pending;
 use super::store::{self, Ended};
+use crate::queries::Query;
 use crate::scheduler::{PROGRESS, Scheduler};
 
 /// How long a result that may wait does so.
@@ -30,13 +31,17 @@ pub struct Ledger {
 pub enum Note {
     /// See [`store::set_marks`].
     Mark(String),
-    End {
-        run_id: i64,
-        ended: Ended,
-        log: Pending,
-        /// Others may end first, to be written with it.
-        may_wait: bool,
-    },
+    End(End),
+}
+
+pub struct End {
+    pub run_id: i64,
+    pub ended: Ended,
+    pub log: Pending,
+    /// For the log of queries.
+    pub accesses: Option<Query>,
+    /// Others may end first, to be written with it.
+    pub may_wait: bool,
 }
 
 struct Entry {
@@ -59,7 +64,7 @@ impl Ledger {
     /// attempts stop.
     pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
         let (answer, mut answered) = oneshot::channel();
-        let may_wait = matches!(note, Note::End { may_wait: true, .. });
+        let may_wait = matches!(note, Note::End(End { may_wait: true, .. }));
         self.waiting.lock().push(Entry { task_run_id, note, answer });
         if may_wait {
             sleep(TOGETHER).await;
@@ -102,7 +107,7 @@ impl Ledger {
         for Entry { task_run_id, note, .. } in batch {
             match note {
                 Note::Mark(mark) => marks.push((*task_run_id, mark.as_str())),
-                Note::End { ended, .. } => ends.push((*task_run_id, ended)),
+                Note::End(end) => ends.push((*task_run_id, &end.ended)),
             }
         }
         let mut tx = self.state.db.begin().await?;
@@ -111,18 +116,21 @@ impl Ledger {
         let ended = store::end(&mut tx, &ends, self.state.clock.now_ms()).await?;
         let mut pieces = Vec::new();
         for Entry { task_run_id, note, .. } in batch {
-            if let Note::End { run_id, log, .. } = note
+            if let Note::End(end) = note
                 && ended.contains(task_run_id)
             {
-                pieces.extend(log.pieces(*task_run_id));
-                tx.changed(PROGRESS, run_id.to_string());
+                pieces.extend(end.log.pieces(*task_run_id));
+                if let Some(accesses) = &end.accesses {
+                    tx.execute_later(accesses.to_record(&self.state.db));
+                }
+                tx.changed(PROGRESS, end.run_id.to_string());
             }
         }
         store::append(&mut tx, &pieces)?;
         tx.commit().await?;
         let is_written = |entry: &Entry| match entry.note {
             Note::Mark(_) => true,
-            Note::End { .. } => ended.contains(&entry.task_run_id),
+            Note::End(_) => ended.contains(&entry.task_run_id),
         };
         Ok(batch.iter().map(is_written).collect())
     }

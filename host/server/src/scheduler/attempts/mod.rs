@@ -1,9 +1,9 @@
 //! One attempt at a task: its SQL on its data source, its log, and its result.
 
+mod accesses;
 mod ledger;
 mod log;
 mod mark;
-mod reads;
 pub mod shell;
 mod sources;
 mod sql;
@@ -23,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 use super::definition::{Definition, Task};
 use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{Run, State};
+use crate::queries::Query;
 use crate::scheduler::Scheduler;
-pub use ledger::{Ledger, Note};
+pub use ledger::{End, Ledger, Note};
 pub use log::{Log, line};
 pub use mark::Mark;
 pub use sources::Sources;
@@ -52,6 +53,8 @@ pub struct Try {
     pub stops: Stops,
     /// So it does no harm if its result is lost with the server.
     pub has_only_read: bool,
+    /// The tables that it has read and written.
+    pub accesses: Option<Query>,
 }
 
 /// The signals that end an attempt early.
@@ -102,8 +105,13 @@ impl Try {
         let is_tried_again = state == State::Failed && self.has_retries;
         let ended = store::Ended { state, message, rows_affected: rows, is_tried_again };
         loop {
-            let (ended, log) = (ended.clone(), self.log.pending());
-            let note = Note::End { run_id: self.run.id, ended, log, may_wait: self.has_only_read };
+            let note = Note::End(End {
+                run_id: self.run.id,
+                ended: ended.clone(),
+                log: self.log.pending(),
+                accesses: self.accesses.clone(),
+                may_wait: self.has_only_read,
+            });
             match self.ledger.write(self.id, note).await {
                 Ok(is_recorded) => {
                     failpoints::reach("runner.task_recorded");

@@ -14,7 +14,7 @@ use lakeport_sql::script::{ScriptStatement, lexing_of, script};
 use tokio::time::{interval_at, timeout};
 
 use super::mark::Mark;
-use super::{Note, Stops, Try, reads};
+use super::{Note, Stops, Try, accesses};
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
@@ -44,6 +44,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let server = server_of(&source).map_err(Stop::Failed)?;
     let workflow = workflow_name_for(work, &task).await.map_err(Stop::Failed)?;
     let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
+    let accesses = accesses::of(&work.state, work.run.workflow_id, &source, &script).await;
     let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
@@ -121,7 +122,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             Some(TaskOutcome::InProgress) | None => return Err(Stop::Halted),
         }
     }
-    reads::record(&work.state, work.run.workflow_id, &source, &script).await;
+    work.accesses = accesses;
     failpoints::reach("runner.task_ran");
     Ok(changed)
 }

@@ -201,9 +201,9 @@ pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
 pub async fn set_marks(tx: &mut Tx, marks: &[(i64, &str)]) -> Result<(), Error> {
     const SET: Either = Either {
         sqlite: "UPDATE runner_task_runs SET mark = json_extract(given.value, '$[1]') FROM json_each($1) AS given \
-                 WHERE id = json_extract(given.value, '$[0]') AND state = 'running'",
+                 WHERE runner_task_runs.id = json_extract(given.value, '$[0]') AND runner_task_runs.state = 'running'",
         postgres: "UPDATE runner_task_runs SET mark = given.value ->> 1 FROM json_array_elements(CAST($1 AS json)) AS given \
-                   WHERE id = CAST(given.value ->> 0 AS BIGINT) AND state = 'running'",
+                   WHERE runner_task_runs.id = CAST(given.value ->> 0 AS BIGINT) AND runner_task_runs.state = 'running'",
     };
     if marks.is_empty() {
         return Ok(());

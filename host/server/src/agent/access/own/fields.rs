@@ -157,9 +157,10 @@ const LINEAGE: Fields = &[
 
 const ACCESS: Fields = &[
     ("id", "INTEGER", "the entry (记录编号)"),
-    ("table_id", "INTEGER", "the table that was read, tables.id (表编号)"),
+    ("table_id", "INTEGER", "the table that was read or written, tables.id (表编号)"),
     ("table_name", "TEXT", "that table's name (表名)"),
+    ("access", "TEXT", "read or written (读或写)"),
     ("asked_by", "TEXT", "who asked (访问人，用户)"),
     ("origin", "TEXT", "what asked for it, such as agent (来源)"),
-    ("at", "TEXT", "when it was read (访问时间)"),
+    ("at", "TEXT", "when that was (访问时间)"),
 ];

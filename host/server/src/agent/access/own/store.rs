@@ -178,8 +178,8 @@ fn lineage(seen: &Seen<'_>) -> String {
 fn access(at: &Store, seen: &Seen<'_>) -> String {
     let (when, seen) = (at.shown("q.at"), seen.condition("q.datasource_id"));
     format!(
-        "SELECT q.id AS id, q.table_id AS table_id, q.table_name AS table_name, q.asked_by AS asked_by, \
-         q.origin AS origin, {when} AS at FROM main.query_log q WHERE q.table_id IS NOT NULL \
+        "SELECT q.id AS id, q.table_id AS table_id, q.table_name AS table_name, q.access AS access, \
+         q.asked_by AS asked_by, q.origin AS origin, {when} AS at FROM main.query_log q WHERE q.table_id IS NOT NULL \
          AND q.outcome = 'success' AND {seen}"
     )
 }
