@@ -5,6 +5,7 @@
 mod faults;
 mod generations;
 mod kit;
+mod many;
 mod pair;
 mod proxy;
 mod same_results;

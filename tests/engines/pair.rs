@@ -34,11 +34,16 @@ impl Pair {
     }
 
     fn start_with(proxy: Option<Proxy>) -> Pair {
-        let access = Access::from_environment().expect("a server");
+        let pair = Pair::on(Access::from_environment().expect("a server"), proxy);
+        make_source(&pair.access, &pair.shop);
+        pair
+    }
+
+    /// On a DolphinScheduler that does not know the shop.
+    pub fn on(access: Access, proxy: Option<Proxy>) -> Pair {
         let store = stores().into_iter().next().expect("a store");
         let lake = Lake::start(&store);
         let shop = lake.warehouse(Kind::Postgres);
-        make_source(&access, &shop);
         let mut config = config(&access);
         if let Some(proxy) = &proxy {
             config["baseUrl"] = json!(format!("http://{}/dolphinscheduler", proxy.address()));

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::pair::{DS, Pair};
 
 const TIME: Duration = Duration::from_secs(6);
+/// Clients of the request that is quick, and the pause between two requests of one: together 200 a second.
+const CLIENTS: u32 = 8;
+const PACE: Duration = Duration::from_millis(40);
 const PAUSE: Duration = Duration::from_millis(300);
 
 #[test]
@@ -25,26 +28,31 @@ fn a_swap_loses_no_request() {
         staged["digest"].as_str().expect("a digest").to_owned()
     });
     let (is_over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-    // The first needs no request of the connector, the second six.
-    let requests =
-        [format!("/api/v1/workflows/{workflow}/publish/preview"), format!("/api/v1/engines/{DS}/test")];
+    let (preview, test) =
+        (format!("/api/v1/workflows/{workflow}/publish/preview"), format!("/api/v1/engines/{DS}/test"));
     std::thread::scope(|scope| {
-        for (place, path) in requests.iter().enumerate() {
-            let (is_over, asked, pair) = (&is_over, &asked, &pair);
+        let (is_over, asked, pair) = (&is_over, &asked, &pair);
+        let (preview, test) = (preview.as_str(), test.as_str());
+        for _ in 0..CLIENTS {
             scope.spawn(move || {
+                let mut next = Instant::now();
                 while !is_over.load(Ordering::Relaxed) {
-                    let answer = match place {
-                        0 => pair.server().get(path),
-                        _ => pair.server().post(path, &json!({})),
-                    };
-                    assert_eq!(answer.status, 200, "{path}: {answer:?}");
-                    if place == 1 {
-                        assert_eq!(answer.data()["ok"], json!(true), "{answer:?}");
-                    }
+                    let answer = pair.server().get(preview);
+                    assert_eq!(answer.status, 200, "{answer:?}");
                     asked.fetch_add(1, Ordering::Relaxed);
+                    next += PACE;
+                    std::thread::sleep(next.saturating_duration_since(Instant::now()));
                 }
             });
         }
+        // It sends six requests to DolphinScheduler.
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let answer = pair.server().post(test, &json!({}));
+                assert_eq!((answer.status, &answer.data()["ok"]), (200, &json!(true)), "{answer:?}");
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
         let begun = Instant::now();
         let mut swaps = 0;
         while begun.elapsed() < TIME {
@@ -57,6 +65,6 @@ fn a_swap_loses_no_request() {
         assert!(swaps > 5, "{swaps} swaps");
     });
     let asked = asked.into_inner();
-    println!("{asked} requests");
-    assert!(asked > 50, "{asked} requests");
+    println!("{asked} requests, {} a second", asked as u64 / TIME.as_secs());
+    assert!(asked > 300, "{asked} requests");
 }

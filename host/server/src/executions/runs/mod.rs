@@ -248,7 +248,12 @@ async fn start(
 }
 
 /// The engine's id of a run of whose start the answer was lost, if it exists soon. Otherwise the watcher goes on looking.
-async fn settled(state: &Executions, client: &EngineClient, deployed: &Deployed, run: &Run) -> Option<String> {
+async fn settled(
+    state: &Executions,
+    client: &EngineClient,
+    deployed: &Deployed,
+    run: &Run,
+) -> Option<String> {
     let info = client.info(Some(deployed.id.unsigned_abs())).await.ok()?;
     let wait = Duration::from_millis(info.settle_ms.into()).min(LOST_MAX);
     timeout(wait, begun(state, client, deployed, run, None)).await.ok()?.ok()
