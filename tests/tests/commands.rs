@@ -59,6 +59,19 @@ fn a_plugin_goes_from_file_to_active_and_back() {
 }
 
 #[test]
+fn an_engine_is_called_by_hand() {
+    let server = Server::start(&stores()[0]);
+    let input = r#"{ "workflows": [], "open": [], "since": 0, "limit": 10 }"#;
+    let called = ok(plugin(&server, &["call", "local", "watch.instances", "--input", input]));
+    let page: Value = serde_json::from_str(&called).expect("an answer, and no requests");
+    assert_eq!(page["instances"], serde_json::json!([]), "{page}");
+    let output = plugin(&server, &["call", "local", "deploys.remove"]);
+    assert!(said(&output).contains("must be one of deploys.test, "), "{}", said(&output));
+    let output = plugin(&server, &["call", "local", "watch.log", "--input", "{"]);
+    assert!(said(&output).contains("--input is no JSON"), "{}", said(&output));
+}
+
+#[test]
 fn an_error_of_the_server_is_said_with_its_code() {
     let server = Server::start(&stores()[0]);
     let output = plugin(&server, &["activate", "nothing", "00000000"]);

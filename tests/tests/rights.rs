@@ -75,6 +75,7 @@ const OPERATIONS: &[Line] = &[
     ("removePlugin", Unbound, &["sqlite", "00000000"], ""),
     ("listEngines", Free, &[], ""),
     ("testEngine", Free, &["local"], ""),
+    ("callEngine", Unbound, &["local"], r#"{"function": "deploys.test"}"#),
     ("createEngine", Unbound, &[], r#"{"name": "more", "plugin": "airflow"}"#),
     ("updateEngine", Unbound, &["local"], "{}"),
     ("deleteEngine", Unbound, &["local"], ""),

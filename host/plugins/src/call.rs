@@ -7,7 +7,7 @@ use std::time::Duration;
 use lakeport_bindings::host::types::Error as PluginError;
 use wasmtime::Trap;
 
-use crate::http::InstanceHttp;
+use crate::http::{InstanceHttp, Recording};
 use crate::lending::{EmbeddedScheduler, LentConnection, Memo, Topic};
 use crate::usage::{MemoryExceeded, TableExceeded};
 
@@ -43,6 +43,8 @@ pub struct CallContext {
     pub scheduler: Option<Arc<dyn EmbeddedScheduler>>,
     /// The view of the topic that a tool's task works for.
     pub topic: Option<Arc<dyn Topic>>,
+    /// Keeps its requests for a person.
+    pub recording: Option<Arc<Recording>>,
 }
 
 impl CallContext {
@@ -56,6 +58,7 @@ impl CallContext {
             connection: None,
             scheduler: None,
             topic: None,
+            recording: None,
         }
     }
 

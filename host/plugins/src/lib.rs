@@ -45,7 +45,7 @@ pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
 pub use generation::Generation;
 pub use grants::{Policy, Refused};
-pub use http::{ADDRESS_WANTED, Granted, InstanceHttp, Secrets, is_address};
+pub use http::{ADDRESS_WANTED, Exchange, Granted, InstanceHttp, Recorded, Recording, Secrets, is_address};
 pub use inspect::{InspectError, Inspection, digest, inspect};
 pub use instance::{chosen_recipe, with_defaults};
 pub use lending::{Answer, EmbeddedScheduler, LentConnection, Memo, Topic};

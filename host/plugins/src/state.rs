@@ -12,6 +12,7 @@ use crate::call::{CallContext, InstanceConfig};
 use crate::counters::RequestCounters;
 use crate::cpu_turns::CpuTurn;
 use crate::family::Family;
+use crate::http::Recording;
 use crate::lending::{EmbeddedScheduler, LentConnection, Topic};
 use crate::limits::Limits;
 use crate::log::CallLog;
@@ -40,6 +41,7 @@ pub struct CallState {
     /// Requests of this call.
     pub(crate) requests: usize,
     pub(crate) request_counters: Arc<RequestCounters>,
+    pub(crate) recording: Option<Arc<Recording>>,
 }
 
 impl CallState {
@@ -69,6 +71,7 @@ impl CallState {
             withheld: origin.withheld.clone(),
             requests: 0,
             request_counters: origin.request_counters.clone(),
+            recording: context.recording,
         }
     }
 

@@ -96,6 +96,7 @@ const BESIDES: &[Endpoint] = &[
     ("PUT", "/api/v1/engines/{name}", Admin, &[]),
     ("DELETE", "/api/v1/engines/{name}", Admin, &[]),
     ("POST", "/api/v1/engines/{name}/test", Admin, &[]),
+    ("POST", "/api/v1/engines/{name}/call", Admin, &[]),
     ("POST", "/api/v1/workflows/{id}/backfill/preview", Viewer, &[]),
     ("GET", "/api/v1/backfills/{code}", Viewer, &[]),
     ("POST", "/api/v1/backfills/{code}/cancel", Editor, &[]),

@@ -597,6 +597,13 @@ async fn runs_of_one_workflow_wait_or_are_discarded() {
     scheduler.set_paused(instance_ref(&first), false).await.ok();
     server.until("4", is_final).await;
     assert_eq!(done(folder.path()).await, ["1", "2", "3", "4"], "one after the other");
+    // Each begins when the one before it has ended, not with the next poll.
+    let begun = Instant::now();
+    for run in ["5", "6", "7", "8", "9", "10", "11", "12"] {
+        server.begin_with(run, run).await;
+    }
+    server.until("12", is_final).await;
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     server.put_as("discard", vec![endless(1, "one")], &[]).await;
     let id = server.begin("endless", "CONTINUE").await;
     let refused = scheduler.start(request("second")).await.unwrap_err();

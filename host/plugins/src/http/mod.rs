@@ -8,6 +8,7 @@ mod address;
 mod answer;
 mod description;
 mod log_in;
+mod recording;
 mod request;
 mod secrets;
 mod template;
@@ -30,6 +31,7 @@ use address::Address;
 pub use address::{WANTED as ADDRESS_WANTED, is_address};
 pub(crate) use description::problems as description_problems;
 use log_in::{LogIn, Tokens};
+pub use recording::{Exchange, Recorded, Recording};
 pub use secrets::Secrets;
 
 /// Requests of one instance that are under way at once; others wait within their time.

@@ -1,5 +1,7 @@
 //! `lakeport:host/http`: requests to the addresses of the configured instance.
 
+use std::time::Instant;
+
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::http::Host;
 use lakeport_bindings::host::types::Error;
@@ -27,7 +29,12 @@ impl Host for CallState {
         }
         let bounds = CallBounds { deadline: self.deadline, cancelled: self.cancelled.clone() };
         let turn = self.cpu_turn.clone();
-        Ok(turn.waiting(http.send(&bounds, &self.request_counters, &request)).await)
+        let begun = Instant::now();
+        let answer = turn.waiting(http.send(&bounds, &self.request_counters, &request)).await;
+        if let Some(recording) = &self.recording {
+            recording.add(&request, &answer, begun.elapsed());
+        }
+        Ok(answer)
     }
 }
 

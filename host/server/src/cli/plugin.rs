@@ -78,6 +78,16 @@ enum PluginVerb {
     },
     /// Show the last lines of a plugin's log
     Logs { name: String },
+    /// Call a function of a configured engine that changes nothing, and show the requests behind its answer
+    Call {
+        /// The engine's name: `ds`
+        engine: String,
+        /// The function in the engine contract: `deploys.test`, `watch.instances`
+        function: String,
+        /// Its parameter as JSON; `@FILE` reads it from a file
+        #[arg(long)]
+        input: Option<String>,
+    },
 }
 
 pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::Result<()> {
@@ -110,6 +120,11 @@ pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::R
             (client.json(Method::DELETE, &path, None).await?, |_| "removed\n".to_owned())
         }
         PluginVerb::Export { name, digest } => return export(&client, &name, digest).await,
+        PluginVerb::Call { engine, function, input } => {
+            let body = json!({ "function": function, "input": input.as_deref().map(parameter).transpose()? });
+            let path = format!("/api/v1/engines/{}/call", segment(&engine));
+            (client.json(Method::POST, &path, Some(&body)).await?, show_call)
+        }
         PluginVerb::Logs { name } => (client.get(&format!("{}/logs", plugin(&name))).await?, show_logs),
     };
     print(&if json { format!("{answer:#}\n") } else { show(&answer) })
@@ -199,6 +214,37 @@ fn show_logs(lines: &Value) -> String {
     lines.as_array().into_iter().flatten().map(line).collect()
 }
 
+/// A parameter that stands in the command, or in a file.
+fn parameter(given: &str) -> anyhow::Result<Value> {
+    let Some(file) = given.strip_prefix('@') else {
+        return serde_json::from_str(given).context("--input is no JSON");
+    };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    serde_json::from_str(&text).with_context(|| format!("{file} is no JSON"))
+}
+
+fn show_call(call: &Value) -> String {
+    let mut out = match &call["error"] {
+        Value::Null => format!("{:#}\n", call["answer"]),
+        error => format!("failed    {}: {}\n", text(&error["code"]), printable(&text(&error["message"]))),
+    };
+    for request in call["requests"].as_array().into_iter().flatten() {
+        let outcome = if request["status"].is_null() { &request["error"] } else { &request["status"] };
+        let [method, path, outcome] =
+            [&request["method"], &request["path"], outcome].map(|member| printable(&text(member)));
+        out += &format!("\n{method} {path} -> {outcome}, {} ms\n", request["tookMs"]);
+        for (mark, body) in [('>', &request["body"]), ('<', &request["answer"])] {
+            let body = text(body);
+            let lines = body.lines().filter(|line| !line.is_empty() && body != "-");
+            lines.for_each(|line| out += &format!("  {mark} {}\n", printable(line)));
+        }
+    }
+    match call["leftOut"].as_u64() {
+        Some(0) | None => out,
+        Some(left_out) => out + &format!("\nand {left_out} further requests\n"),
+    }
+}
+
 fn rows(items: &Value, members: &[&str]) -> Vec<Vec<String>> {
     let cell = |item: &Value, member: &str| match (member, &item[member]) {
         ("digest", digest) => short(&text(digest)),
@@ -246,6 +292,23 @@ mod tests {
             shown.contains("\n0123456789ab  1.0.0    active  -        2026-01-02 03:04:05  -\n"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_call_is_shown_with_its_requests() {
+        let request = json!({ "method": "GET", "address": "api", "path": "/projects?pageNo=1", "body": null,
+            "status": 200, "answer": "{\"code\":\u{1b}0}\n", "error": null, "tookMs": 3 });
+        let lost = json!({ "method": "POST", "address": "api", "path": "/x", "body": "a=1", "status": null,
+            "answer": null, "error": "timeout: late", "tookMs": 9 });
+        let call =
+            json!({ "answer": { "ok": true }, "error": null, "requests": [request, lost], "leftOut": 2 });
+        assert_eq!(
+            show_call(&call),
+            "{\n  \"ok\": true\n}\n\nGET /projects?pageNo=1 -> 200, 3 ms\n  < {\"code\": 0}\n\nPOST /x -> timeout: late, \
+             9 ms\n  > a=1\n\nand 2 further requests\n"
+        );
+        let failed = json!({ "error": { "code": "engine_timeout", "message": "late" }, "requests": [] });
+        assert_eq!(show_call(&failed), "failed    engine_timeout: late\n");
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub async fn test(call: Call<EnginePath>) -> Result<Data<EngineTest>, Error> {
     Ok(Data::new(&EngineTest::from(report)))
 }
 
-fn unknown(name: &str) -> Error {
+pub(super) fn unknown(name: &str) -> Error {
     Error::not_found("engine", name)
 }
 

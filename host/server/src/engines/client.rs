@@ -16,7 +16,9 @@ use lakeport_bindings::engine::model::{
 use lakeport_bindings::host::types::Problem;
 use lakeport_egress::HttpClient;
 use lakeport_plugins::engine::Engine;
-use lakeport_plugins::{CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Registry};
+use lakeport_plugins::{
+    CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Recording, Registry,
+};
 use parking_lot::Mutex;
 
 use super::instance;
@@ -55,6 +57,7 @@ pub struct EngineClient {
     scheduler: Arc<dyn EmbeddedScheduler>,
     /// Identifies its calls in logs.
     call: Arc<str>,
+    recording: Option<Arc<Recording>>,
 }
 
 impl EngineClient {
@@ -69,7 +72,13 @@ impl EngineClient {
             http: state.http.clone(),
             scheduler: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
+            recording: None,
         }
+    }
+
+    /// With the requests of its calls kept here.
+    pub fn recorded_in(self, recording: &Arc<Recording>) -> EngineClient {
+        EngineClient { recording: Some(Arc::clone(recording)), ..self }
     }
 
     /// With the generations of another client of the same plugin.
@@ -306,6 +315,7 @@ impl EngineClient {
             timeout: Some(Duration::from_secs(limit_s)),
             instance: Some(Arc::new(instance)),
             scheduler: Some(Arc::clone(&self.scheduler)),
+            recording: self.recording.clone(),
             ..CallContext::new(Arc::clone(&self.call))
         })
     }

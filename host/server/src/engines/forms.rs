@@ -29,6 +29,15 @@ pub struct CreateEngine {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub struct CallEngine {
+    /// The function, with its interface in the engine contract: `deploys.test`, `watch.instances`.
+    #[schemars(length(min = 1, max = 64))]
+    pub function: String,
+    /// Its parameter, with the names of the contract; not for `deploys.test`.
+    pub input: Option<Value>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub struct UpdateEngine {
     #[serde(default)]
     pub plugin: Amend<String>,

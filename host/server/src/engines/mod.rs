@@ -4,6 +4,7 @@
 //! One engine always exists: `local`, the embedded scheduler. Secrets are write-only and stored encrypted.
 
 mod api;
+mod by_hand;
 mod client;
 mod definition;
 pub mod forms;
@@ -160,6 +161,16 @@ fn routes() -> Vec<Route<Engines>> {
         )
         .reading()
         .refuses(ENGINE_CALL_CODES),
+        Route::new(
+            Method::POST,
+            "/api/v1/engines/{name}/call",
+            Admin,
+            "callEngine",
+            "Call a function of an engine that changes nothing, and show the requests that its plugin sends",
+            by_hand::call,
+        )
+        .unbound()
+        .reading(),
     ]
 }
 

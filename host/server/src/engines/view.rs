@@ -1,10 +1,11 @@
 //! Engines in answers.
 
 use chrono_tz::Tz;
+use lakeport_base::error::Refusal;
 use lakeport_base::time;
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::deploys::TestReport;
-use lakeport_plugins::PluginView;
+use lakeport_plugins::{Exchange, PluginView, Recorded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -123,5 +124,67 @@ impl From<TestReport> for EngineTest {
             checks,
             missing_features: report.missing_features,
         }
+    }
+}
+
+/// The outcome of a call by hand, also of one that failed.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineCall {
+    /// What the function returned, with the names of the contract; null: the call failed.
+    answer: Option<Value>,
+    /// Why the call failed.
+    error: Option<EngineCallError>,
+    /// What the plugin sent and was answered, in order. Secrets are not in it, nor what the plugin may not see.
+    requests: Vec<EngineRequest>,
+    /// The number of further requests.
+    left_out: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EngineCallError {
+    code: &'static str,
+    message: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineRequest {
+    method: String,
+    /// The address, by its name in the plugin's description.
+    address: String,
+    /// Below the address, with the query.
+    path: String,
+    /// The first 16,384 characters.
+    body: Option<String>,
+    /// Null: no answer.
+    status: Option<u16>,
+    /// The first 16,384 characters.
+    answer: Option<String>,
+    /// Why there is no answer.
+    error: Option<String>,
+    took_ms: u64,
+}
+
+impl EngineCall {
+    pub fn new(answer: Result<Value, Refusal>, recorded: Recorded) -> EngineCall {
+        let (answer, error) = match answer {
+            Ok(answer) => (Some(answer), None),
+            Err(refusal) => (None, Some(EngineCallError { code: refusal.code, message: refusal.message })),
+        };
+        let requests = recorded.exchanges.into_iter().map(EngineRequest::from).collect();
+        EngineCall { answer, error, requests, left_out: recorded.left_out }
+    }
+}
+
+impl From<Exchange> for EngineRequest {
+    fn from(exchange: Exchange) -> EngineRequest {
+        let (status, answer, error) = match exchange.answer {
+            Ok(answer) => (Some(answer.status), Some(answer.body), None),
+            Err(error) => (None, None, Some(format!("{}: {}", error.code, error.message))),
+        };
+        let Exchange { method, address, path, body, took, .. } = exchange;
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        EngineRequest { method, address, path, body, status, answer, error, took_ms }
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::store::{Before, Begun, Piece, ToBegin};
-use super::attempts::{self, Ledger, Log, Sources, Stops, Try};
+use super::attempts::{self, Accesses, Ledger, Log, Sources, Stops, Try};
 use super::definition::{Definition, Priority, Strategy};
 use super::lost::{self, ASKED_AT_ONCE, Answer, Fate, Losses};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
@@ -64,6 +64,7 @@ struct Shift {
     held: Arc<Held>,
     ledger: Arc<Ledger>,
     sources: Arc<Sources>,
+    accesses: Arc<Accesses>,
     runs: HashMap<i64, Active>,
     /// By revision.
     definitions: HashMap<i64, Arc<Known>>,
@@ -222,6 +223,7 @@ impl Shift {
             halted: held.lost().child_token(),
             ledger: Arc::new(Ledger::new(Arc::clone(&state), Arc::clone(&held))),
             sources: Arc::new(Sources::new(&state)),
+            accesses: Arc::default(),
             state,
             held,
             runs: HashMap::new(),
@@ -273,6 +275,10 @@ impl Work for Shift {
         self.plan();
         self.settle().await?;
         self.begin().await?;
+        // Such as the next runs of workflows whose runs have ended: no event announces what the worker does itself.
+        if !self.stale.is_empty() || self.may_take_more() {
+            return Ok(Duration::ZERO);
+        }
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
         let next_ms = retries.chain(self.next_fire_ms).min();
         let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
@@ -341,6 +347,8 @@ impl Shift {
             Ok(Some(state)) => match self.runs.get_mut(&run_id) {
                 Some(active) if !active.unsure.contains(&id) => {
                     active.ended(working.task_id, state, self.state.clock.now_ms());
+                    // It may have nothing left to do.
+                    self.stale.extend(active.run.is_paused.then_some(run_id));
                 }
                 _ => self.forget(run_id),
             },
@@ -433,6 +441,11 @@ impl Shift {
         self.read().await
     }
 
+    /// Whether there is space for runs that only the store has.
+    fn may_take_more(&self) -> bool {
+        self.is_full && self.runs.len() <= RUNS_AT_ONCE / 2
+    }
+
     /// Reads the stale runs again.
     async fn read(&mut self) -> Result<(), Error> {
         if self.is_all_stale {
@@ -440,7 +453,7 @@ impl Shift {
             self.stale.extend(open);
             self.stale.extend(self.runs.keys());
             self.is_all_stale = false;
-        } else if self.is_full && self.runs.len() <= RUNS_AT_ONCE / 2 {
+        } else if self.may_take_more() {
             let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
             self.stale.extend(open.into_iter().filter(|id| !self.runs.contains_key(id)));
         }
@@ -496,14 +509,16 @@ impl Shift {
     }
 
     /// Ends a run whose definition cannot be read, so that it does not block the others.
-    async fn end_unreadable(&self, run: &Run) -> Result<(), Error> {
+    async fn end_unreadable(&mut self, run: &Run) -> Result<(), Error> {
         const MESSAGE: &str = "its definition cannot be read by this version of the server; publish it again";
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         let state = if run.state == State::Stopping { State::Stopped } else { State::Failed };
         store::end_run(&mut tx, run.id, state, Some(MESSAGE), self.state.clock.now_ms()).await?;
         tx.changed(PROGRESS, run.id.to_string());
-        tx.commit().await
+        tx.commit().await?;
+        self.stale.extend(store::next_of(&self.state.db, &[run.workflow_id]).await?);
+        Ok(())
     }
 
     async fn definition(&mut self, revision_id: i64) -> Result<Option<Arc<Known>>, Error> {
@@ -702,6 +717,7 @@ impl Shift {
             state: Arc::clone(&self.state),
             ledger: Arc::clone(&self.ledger),
             sources: Arc::clone(&self.sources),
+            accesses: Arc::clone(&self.accesses),
             definition,
             run,
             place,
@@ -710,7 +726,7 @@ impl Shift {
             log,
             stops: Stops { cancelled, halted: self.halted.clone() },
             has_only_read: false,
-            accesses: None,
+            accessed: None,
         };
         self.jobs.spawn(Job::Try(begun.id), Some(working), async { Done::Tried(work.run().await) });
     }

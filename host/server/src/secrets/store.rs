@@ -1,6 +1,7 @@
 //! Walks through columns of ciphertexts. Each module's part lists its columns.
 
 use lakeport_base::Error;
+use lakeport_store::changes::EVERY_KEY;
 use lakeport_store::{Db, Row, Value};
 
 use super::key::KeyId;
@@ -65,6 +66,10 @@ impl EncryptedColumn {
             let values: Vec<Value> =
                 [new.into(), old.bytes.into()].into_iter().chain(old.primary_key).collect();
             changed += tx.execute(self.put, &values).await?;
+        }
+        if changed > 0 {
+            // Tables whose rows others keep in memory are topics of the same name.
+            tx.changed(self.table, EVERY_KEY);
         }
         tx.commit().await?;
         Ok(changed)

@@ -1,6 +1,7 @@
 //! A value in memory that follows a topic of the change log, on every server of a store.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lakeport_base::Error;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -33,6 +34,8 @@ pub struct Followed<F: Feed> {
     db: Db,
     changes: Changes,
     value: RwLock<F::Value>,
+    /// See [`Followed::version`].
+    version: AtomicU64,
     applied: Applied,
     /// Taken by [`Followed::follow`].
     subscription: Mutex<Option<Subscription>>,
@@ -46,6 +49,7 @@ impl<F: Feed> Followed<F> {
             db: db.clone(),
             changes: changes.clone(),
             value: RwLock::default(),
+            version: AtomicU64::new(0),
             applied: Applied::up_to(changes.seen()),
             subscription: Mutex::new(Some(subscription)),
         };
@@ -56,6 +60,12 @@ impl<F: Feed> Followed<F> {
     /// The current value. Do not hold the guard over an await.
     pub fn read(&self) -> RwLockReadGuard<'_, F::Value> {
         self.value.read()
+    }
+
+    /// The number of changes that the value has taken in. What is derived from the value is current while it stays the same,
+    /// if it was read before the value.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// Waits until this server's commits so far are applied.
@@ -82,6 +92,7 @@ impl<F: Feed> Followed<F> {
             rows.into_iter().for_each(|row| F::put(&mut value, row));
         }
         *self.value.write() = value;
+        self.version.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }
@@ -103,6 +114,8 @@ impl<F: Feed> Follows for Followed<F> {
             F::put(&mut value, row);
         }
         gone.into_iter().for_each(|id| F::remove(&mut value, id));
+        drop(value);
+        self.version.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }

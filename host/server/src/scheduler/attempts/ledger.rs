@@ -39,7 +39,7 @@ pub struct End {
     pub ended: Ended,
     pub log: Pending,
     /// For the log of queries.
-    pub accesses: Option<Query>,
+    pub accessed: Option<Query>,
     /// Others may end first, to be written with it.
     pub may_wait: bool,
 }
@@ -48,6 +48,18 @@ struct Entry {
     task_run_id: i64,
     note: Note,
     answer: oneshot::Sender<Result<bool, Error>>,
+}
+
+/// Entries that are being written. Should their writer stop before the end, they wait again: others need theirs.
+struct Batch<'l> {
+    waiting: &'l Mutex<Vec<Entry>>,
+    entries: Vec<Entry>,
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.waiting.lock().append(&mut self.entries);
+    }
 }
 
 impl Ledger {
@@ -60,8 +72,7 @@ impl Ledger {
         &self.held
     }
 
-    /// Writes it; false: the attempt has ended before. To be awaited to the end, for others may rely on it, unless all
-    /// attempts stop.
+    /// Writes it; false: the attempt has ended before.
     pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
         let (answer, mut answered) = oneshot::channel();
         let may_wait = matches!(note, Note::End(End { may_wait: true, .. }));
@@ -74,29 +85,31 @@ impl Ledger {
             if let Ok(answer) = answered.try_recv() {
                 return answer;
             }
-            let batch = std::mem::take(&mut *self.waiting.lock());
-            self.write_all(batch).await;
+            self.write_waiting().await;
         }
         answered.await.unwrap_or_else(|_| Err(Error::internal(anyhow::anyhow!("a note was not written"))))
     }
 
-    /// Writes them together or, if that fails, each by itself, so that none fails because of another one.
-    async fn write_all(&self, batch: Vec<Entry>) {
-        match self.try_write(&batch).await {
+    /// Writes all that waits together or, if that fails, each by itself, so that none fails because of another one.
+    async fn write_waiting(&self) {
+        let mut batch = Batch { waiting: &self.waiting, entries: std::mem::take(&mut *self.waiting.lock()) };
+        match self.try_write(&batch.entries).await {
             Ok(written) => {
-                for (entry, is_written) in batch.into_iter().zip(written) {
+                for (entry, is_written) in batch.entries.drain(..).zip(written) {
                     let _ = entry.answer.send(Ok(is_written));
                 }
             }
-            Err(error) if batch.len() == 1 => {
-                for entry in batch {
+            Err(error) if batch.entries.len() == 1 => {
+                for entry in batch.entries.drain(..) {
                     let _ = entry.answer.send(Err(copy(&error)));
                 }
             }
             Err(_) => {
-                for entry in batch {
-                    let written = self.try_write(std::slice::from_ref(&entry)).await;
-                    let _ = entry.answer.send(written.map(|written| written[0]));
+                while let Some(entry) = batch.entries.last() {
+                    let written = self.try_write(std::slice::from_ref(entry)).await;
+                    if let Some(entry) = batch.entries.pop() {
+                        let _ = entry.answer.send(written.map(|written| written[0]));
+                    }
                 }
             }
         }
@@ -120,8 +133,8 @@ impl Ledger {
                 && ended.contains(task_run_id)
             {
                 pieces.extend(end.log.pieces(*task_run_id));
-                if let Some(accesses) = &end.accesses {
-                    tx.execute_later(accesses.to_record(&self.state.db));
+                if let Some(accessed) = &end.accessed {
+                    tx.execute_later(accessed.to_record(&self.state.db));
                 }
                 tx.changed(PROGRESS, end.run_id.to_string());
             }

@@ -25,6 +25,7 @@ use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{Run, State};
 use crate::queries::Query;
 use crate::scheduler::Scheduler;
+pub use accesses::Accesses;
 pub use ledger::{End, Ledger, Note};
 pub use log::{Log, line};
 pub use mark::Mark;
@@ -42,6 +43,7 @@ pub struct Try {
     pub state: Arc<Scheduler>,
     pub ledger: Arc<Ledger>,
     pub sources: Arc<Sources>,
+    pub accesses: Arc<Accesses>,
     pub run: Arc<Run>,
     pub definition: Arc<Definition>,
     /// The task's index in the definition.
@@ -54,7 +56,7 @@ pub struct Try {
     /// So it does no harm if its result is lost with the server.
     pub has_only_read: bool,
     /// The tables that it has read and written.
-    pub accesses: Option<Query>,
+    pub accessed: Option<Query>,
 }
 
 /// The signals that end an attempt early.
@@ -104,12 +106,17 @@ impl Try {
         self.log.end(now_ms, state, message.as_deref(), rows);
         let is_tried_again = state == State::Failed && self.has_retries;
         let ended = store::Ended { state, message, rows_affected: rows, is_tried_again };
+        if let Some(accessed) = &mut self.accessed {
+            accessed.at_ms = now_ms;
+        }
         loop {
+            // Once more when this worker stops: it has its lease until all attempts have ended.
+            let is_last = self.stops.halted.is_cancelled();
             let note = Note::End(End {
                 run_id: self.run.id,
                 ended: ended.clone(),
                 log: self.log.pending(),
-                accesses: self.accesses.clone(),
+                accessed: self.accessed.clone(),
                 may_wait: self.has_only_read,
             });
             match self.ledger.write(self.id, note).await {
@@ -122,7 +129,10 @@ impl Try {
                     "recording the result of a task failed, trying again: {error}"
                 ),
             }
-            self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await?;
+            if is_last {
+                return None;
+            }
+            self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await;
         }
     }
 

@@ -14,7 +14,7 @@ use lakeport_sql::script::{ScriptStatement, lexing_of, script};
 use tokio::time::{interval_at, timeout};
 
 use super::mark::Mark;
-use super::{Note, Stops, Try, accesses};
+use super::{Note, Stops, Try};
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
@@ -44,7 +44,11 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let server = server_of(&source).map_err(Stop::Failed)?;
     let workflow = workflow_name_for(work, &task).await.map_err(Stop::Failed)?;
     let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
-    let accesses = accesses::of(&work.state, work.run.workflow_id, &source, &script).await;
+    let accessed = tokio::select! {
+        biased;
+        accessed = work.accesses.of(work, &source, &script) => accessed,
+        stop = work.stops.told() => return Err(stop),
+    };
     let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
@@ -122,7 +126,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             Some(TaskOutcome::InProgress) | None => return Err(Stop::Halted),
         }
     }
-    work.accesses = accesses;
+    work.accessed = accessed;
     failpoints::reach("runner.task_ran");
     Ok(changed)
 }
