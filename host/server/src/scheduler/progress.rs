@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use lakeport_base::time::SECOND_MS;
+use lakeport_base::time::{MINUTE_MS, SECOND_MS};
 
 use super::definition::{Definition, Strategy, Task};
 use super::store::State;
 
-/// How often a task of a run is restarted because its server ended. After more restarts, the task may be the
-/// cause.
+/// A task whose server ended more often while it ran, over at least [`LOST_MS`], may be the cause, and is not begun again. In a
+/// shorter time it may only have been unlucky, as when someone restarts the server again and again.
 pub const LOSSES_MAX: i64 = 10;
+const LOST_MS: i64 = 10 * MINUTE_MS;
 
 /// The state of a task that has started, or need not start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct Standing {
     pub failures: i64,
     /// Attempts whose server ended.
     pub losses: i64,
+    /// From the begin of the first of them to the end of the last.
+    pub lost_ms: i64,
     /// The time of its last failure.
     pub failed_at_ms: Option<i64>,
     /// Its server ended, and its outcome is not known.
@@ -86,8 +89,9 @@ fn turn(task: &Task, standing: &Standing, now_ms: i64) -> Turn {
     if standing.is_running {
         return Turn::Running;
     }
-    let is_used_up = standing.failures > i64::from(task.retries) || standing.losses > LOSSES_MAX;
-    if is_used_up || standing.is_unknown {
+    let is_used_up = standing.failures > i64::from(task.retries);
+    let is_cause = standing.losses > LOSSES_MAX && standing.lost_ms >= LOST_MS;
+    if is_used_up || is_cause || standing.is_unknown {
         return Turn::Failed;
     }
     let wait_ms = i64::from(task.retry_interval_s) * SECOND_MS;
@@ -157,10 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_fails_after_many_losses() {
-        let lost = |losses| [(1, Standing { losses, ..Standing::default() })];
-        assert_eq!(ready(&lost(1), Strategy::End).ready, [0, 4]);
-        assert_eq!(ready(&lost(LOSSES_MAX + 1), Strategy::End).outcome, Some(State::Failed));
+    fn a_task_fails_after_many_losses_in_a_long_time() {
+        let lost = |losses, lost_ms| [(1, Standing { losses, lost_ms, ..Standing::default() })];
+        assert_eq!(ready(&lost(1, LOST_MS), Strategy::End).ready, [0, 4]);
+        assert_eq!(ready(&lost(LOSSES_MAX + 1, LOST_MS - 1), Strategy::End).ready, [0, 4]);
+        assert_eq!(ready(&lost(LOSSES_MAX + 1, LOST_MS), Strategy::End).outcome, Some(State::Failed));
     }
 
     #[test]

@@ -218,6 +218,7 @@ async fn a_lost_try_is_no_failure() {
         scheduler.start(start(7, "k")).await.unwrap();
         let run = run_of(&db, "k").await;
         let lost = tried(&db, &run, State::Running).await;
+        db.execute("UPDATE runner_task_runs SET started_at = started_at - 5000", &[]).await.unwrap();
         assert!(standing(&db, run.id).await.is_running);
         assert_eq!(attempts::store::running(&db).await.unwrap()[0].id, lost);
         let lease = lease(&db).await;
@@ -227,6 +228,7 @@ async fn a_lost_try_is_no_failure() {
         tx.commit().await.unwrap();
         let now = standing(&db, run.id).await;
         assert_eq!((now.is_running, now.failures, now.losses, now.failed_at_ms), (false, 0, 1, None));
+        assert_eq!(now.lost_ms, 5_000);
         tried(&db, &run, State::Failed).await;
         let now = standing(&db, run.id).await;
         assert_eq!((now.failures, now.losses, now.failed_at_ms), (1, 1, Some(NOW_MS)));

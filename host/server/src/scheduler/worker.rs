@@ -749,9 +749,9 @@ impl Busy {
 fn why_again(before: &Before) -> String {
     let message = before.message.as_deref().unwrap_or_default();
     match before.state {
-        _ if before.is_lost => {
-            format!("begun again: {LOST}; that is no retry, and happens {LOSSES_MAX} times at most")
-        }
+        _ if before.is_lost => format!(
+            "begun again: {LOST}; that is no retry. After more than {LOSSES_MAX} times, over ten minutes or more, it fails"
+        ),
         State::Failed => format!("tried again, for it failed before: {message}"),
         _ => "begun again".to_owned(),
     }

@@ -91,11 +91,12 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
                  count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
                  count(*) FILTER (WHERE is_lost = 1), \
                  count(*) FILTER (WHERE state = 'running'), \
-                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END), max(is_unknown) \
+                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END), max(is_unknown), \
+                 coalesce(max(CASE WHEN is_lost = 1 THEN ended_at END) - min(CASE WHEN is_lost = 1 THEN started_at END), 0) \
                  FROM runner_task_runs WHERE run_id ",
                 $runs,
                 " GROUP BY run_id, task_id \
-                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL, 0 FROM runner_taken_over WHERE run_id ",
+                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL, 0, 0 FROM runner_taken_over WHERE run_id ",
                 $runs
             )
         };
@@ -113,6 +114,7 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
             is_running: row.get::<i64>(5)? > 0,
             failed_at_ms: row.get(6)?,
             is_unknown: row.get(7)?,
+            lost_ms: row.get(8)?,
         };
         standings.entry(row.get(0)?).or_default().insert(row.get(1)?, standing);
     }
