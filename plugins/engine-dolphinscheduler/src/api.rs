@@ -20,6 +20,8 @@ pub const PAGE_ROWS: usize = 100;
 const NAME_PAGES_MAX: usize = 10;
 /// How long facts about the server are kept.
 const KEEP_S: u32 = 3_600;
+/// A longer answer, parsed, would not fit into the memory of a plugin.
+const ANSWER_MAX_BYTES: u32 = 3 * 1024 * 1024;
 const PROJECT_MEMO: &str = "project";
 const FLAVOUR_MEMO: &str = "flavour";
 
@@ -231,7 +233,7 @@ fn send(method: &'static str, path: &[&str], params: Params) -> Result<Reply, Er
         body,
         auth: AuthUse::Chosen,
         timeout_ms: None,
-        max_response_bytes: None,
+        max_response_bytes: Some(ANSWER_MAX_BYTES),
         extra: None,
     };
     let call = shown(method, path);

@@ -8,9 +8,17 @@ use http::header::CONTENT_ENCODING;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_bindings::host::web::{AuthRecipe, Expectation, Response};
-use lakeport_http_rules::{BODY_MAX_BYTES, CallRule, hide, is_hidden};
+use lakeport_http_rules::{BODY_MAX_BYTES, CallRule, is_hidden};
+use parking_lot::Mutex;
 use serde_json::Value;
 use zeroize::Zeroizing;
+
+use super::hiding::hide_all;
+
+/// A parsed body takes many times its bytes: one at a time in the whole server.
+static MASKING: Mutex<()> = Mutex::new(());
+/// Longer bodies are no answers of a log-in, and do not say that one is no longer valid.
+pub const JUDGED_MAX_BYTES: usize = 256 * 1024;
 
 /// Without secrets, without masked members, within its limit.
 pub fn seen(
@@ -22,9 +30,12 @@ pub fn seen(
     let limit = asked_max_bytes.map_or(BODY_MAX_BYTES, |max| (max as usize).min(BODY_MAX_BYTES));
     let (head, body) = answer.into_parts();
     let body = unpacked(&head.headers, body, limit)?;
-    let body = hidden.iter().fold(body, |body, secret| hide(body, secret.as_bytes()));
-    let body = rule
-        .masked(body)
+    let body = hide_all(body, hidden);
+    let masked = {
+        let _one = MASKING.lock();
+        rule.masked(body)
+    };
+    let body = masked
         .ok_or_else(|| error("bad_answer", "the answer is no JSON, and its call rule masks members"))?;
     let headers =
         head.headers.iter().filter(|(name, _)| !is_hidden(name.as_str()) && *name != CONTENT_ENCODING);
@@ -67,6 +78,9 @@ pub fn is_rejected(recipe: &AuthRecipe, status: u16, body: &[u8]) -> bool {
 pub fn fits(body: &[u8], expected: &[Expectation]) -> bool {
     if expected.is_empty() {
         return true;
+    }
+    if body.len() > JUDGED_MAX_BYTES {
+        return false;
     }
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return false };
     expected.iter().all(|one| {

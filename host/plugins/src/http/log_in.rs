@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
+use super::hiding::hide_all;
 use super::{CallBounds, InstanceHttp, answer, request, template};
 
 /// Refusals that are not slowed down: a session may end just then.
@@ -120,6 +121,10 @@ pub async fn make(http: &InstanceHttp, bounds: &CallBounds, recipe: &AuthRecipe)
         let begun = Instant::now();
         let answer = send(http, bounds, exchange, &tokens).await?;
         let status = answer.status().as_u16();
+        if answer.body().len() > answer::JUDGED_MAX_BYTES {
+            let most = answer::JUDGED_MAX_BYTES;
+            return Err(error("limit_exceeded", format!("the log-in's answer has more than {most} bytes")));
+        }
         let is_success = match exchange.statuses.as_slice() {
             [] => answer.status().is_success(),
             statuses => statuses.contains(&status),
@@ -169,9 +174,9 @@ async fn send(
 
 /// The log-in itself was refused.
 fn refused(http: &InstanceHttp, exchange: &Exchange, status: u16, body: &[u8]) -> Error {
-    let said: String = String::from_utf8_lossy(body).chars().take(SAID_MAX_CHARS).collect();
-    let hidden = http.secrets.hidden(None);
-    let said = hidden.iter().fold(said, |said, secret| said.replace(secret.as_str(), "***"));
+    // Before it is cut: a part of a secret would not be found.
+    let said = hide_all(body.to_vec(), &http.secrets.hidden(None));
+    let said: String = String::from_utf8_lossy(&said).chars().take(SAID_MAX_CHARS).collect();
     let address = &exchange.request.address;
     let upstream = Upstream { system: address.clone(), status: Some(status), code: None, message: said };
     let message = format!("the log-in at {address} was refused: check the secrets of this engine");

@@ -7,6 +7,7 @@
 mod address;
 mod answer;
 mod description;
+mod hiding;
 mod log_in;
 mod recording;
 mod request;

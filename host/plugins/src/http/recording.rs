@@ -33,7 +33,9 @@ pub struct Exchange {
     /// With the query.
     pub path: String,
     pub body: Option<String>,
-    pub answer: Result<Answer, Error>,
+    /// `None`: there is none yet.
+    pub answer: Option<Result<Answer, Error>>,
+    /// Until the answer.
     pub took: Duration,
 }
 
@@ -44,23 +46,34 @@ pub struct Answer {
 }
 
 impl Recording {
-    pub(crate) fn add(&self, request: &Request, answer: &Result<Response, Error>, took: Duration) {
+    /// Notes what is about to be sent; returns its number.
+    pub(crate) fn ask(&self, request: &Request) -> usize {
         let mut recorded = self.0.lock();
+        let number = recorded.exchanges.len() + recorded.left_out;
         if recorded.exchanges.len() >= KEPT_MAX {
             recorded.left_out += 1;
-            return;
+            return number;
         }
         recorded.exchanges.push(Exchange {
             method: request.method.clone(),
             address: request.address.clone(),
             path: path(request),
             body: body(&request.body).map(|body| shortened(&body, BODY_MAX_CHARS)),
-            answer: answer.as_ref().map_err(Error::clone).map(|answer| Answer {
+            answer: None,
+            took: Duration::ZERO,
+        });
+        number
+    }
+
+    /// Notes the answer to the request of this number.
+    pub(crate) fn answer(&self, number: usize, answer: &Result<Response, Error>, took: Duration) {
+        if let Some(exchange) = self.0.lock().exchanges.get_mut(number) {
+            exchange.took = took;
+            exchange.answer = Some(answer.as_ref().map_err(Error::clone).map(|answer| Answer {
                 status: answer.status,
                 body: shortened(&String::from_utf8_lossy(&answer.body), BODY_MAX_CHARS),
-            }),
-            took,
-        });
+            }));
+        }
     }
 
     pub fn recorded(&self) -> Recorded {

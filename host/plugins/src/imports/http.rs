@@ -30,9 +30,10 @@ impl Host for CallState {
         let bounds = CallBounds { deadline: self.deadline, cancelled: self.cancelled.clone() };
         let turn = self.cpu_turn.clone();
         let begun = Instant::now();
+        let number = self.recording.as_ref().map(|recording| recording.ask(&request));
         let answer = turn.waiting(http.send(&bounds, &self.request_counters, &request)).await;
-        if let Some(recording) = &self.recording {
-            recording.add(&request, &answer, begun.elapsed());
+        if let Some((recording, number)) = self.recording.as_ref().zip(number) {
+            recording.answer(number, &answer, begun.elapsed());
         }
         Ok(answer)
     }

@@ -225,7 +225,10 @@ fn parameter(given: &str) -> anyhow::Result<Value> {
 
 fn show_call(call: &Value) -> String {
     let mut out = match &call["error"] {
-        Value::Null => format!("{:#}\n", call["answer"]),
+        Value::Null => {
+            let answer = format!("{:#}", call["answer"]);
+            answer.lines().map(|line| printable(line) + "\n").collect()
+        }
         error => format!("failed    {}: {}\n", text(&error["code"]), printable(&text(&error["message"]))),
     };
     for request in call["requests"].as_array().into_iter().flatten() {

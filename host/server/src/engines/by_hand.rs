@@ -32,6 +32,8 @@ const FUNCTIONS: [&str; 7] = [
     "definitions.read",
 ];
 
+/// Calls by hand at the same time; others wait within their time.
+pub const AT_ONCE: usize = 2;
 /// How long a call may take, if the request may.
 const CALL_MAX: Duration = Duration::from_secs(30);
 
@@ -76,7 +78,11 @@ pub async fn call(call: Call<EnginePath, Nothing, Draft<CallEngine>>) -> Result<
     let engine = store::find(&state.db, name).await?.ok_or_else(|| unknown(name))?;
     let recording = Arc::new(Recording::default());
     let client = EngineClient::of(state, &engine, call.request_id.as_str()).recorded_in(&recording);
-    let answered = timeout_at(call.wait_until(CALL_MAX), asked.of_engine(&client)).await;
+    let answering = async {
+        let _place = state.by_hand.acquire().await.map_err(Error::internal)?;
+        asked.of_engine(&client).await
+    };
+    let answered = timeout_at(call.wait_until(CALL_MAX), answering).await;
     let answer = match answered.unwrap_or_else(|_| Err(late())) {
         Ok(answer) => Ok(answer),
         Err(Error::Refused(refusal)) => Err(*refusal),

@@ -23,6 +23,7 @@ use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
 use lakeport_plugins::EmbeddedScheduler;
 use lakeport_store::Db;
+use tokio::sync::Semaphore;
 
 use crate::core::{Core, stands_on_core};
 use crate::part::Part;
@@ -67,6 +68,8 @@ pub struct Engines {
     memos: Memos,
     /// For the requests of all engines.
     http: HttpClient,
+    /// For calls by hand: the others need places, too.
+    by_hand: Semaphore,
 }
 
 stands_on_core!(Engines);
@@ -81,7 +84,8 @@ impl Engines {
         store::ensure(&core.db, LOCAL, LOCAL, core.clock.now_ms()).await?;
         let http = HttpClient::new(core.egress.clone(), core.config.egress_ca_file.as_deref())?;
         let (core, plugins) = (Arc::clone(core), Arc::clone(plugins));
-        Ok(Engines { core, plugins, scheduler, memos: Memos::default(), http })
+        let by_hand = Semaphore::new(by_hand::AT_ONCE);
+        Ok(Engines { core, plugins, scheduler, memos: Memos::default(), http, by_hand })
     }
 }
 

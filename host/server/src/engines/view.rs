@@ -180,8 +180,9 @@ impl EngineCall {
 impl From<Exchange> for EngineRequest {
     fn from(exchange: Exchange) -> EngineRequest {
         let (status, answer, error) = match exchange.answer {
-            Ok(answer) => (Some(answer.status), Some(answer.body), None),
-            Err(error) => (None, None, Some(format!("{}: {}", error.code, error.message))),
+            Some(Ok(answer)) => (Some(answer.status), Some(answer.body), None),
+            Some(Err(error)) => (None, None, Some(format!("{}: {}", error.code, error.message))),
+            None => (None, None, Some("no answer when the call ended".to_owned())),
         };
         let Exchange { method, address, path, body, took, .. } = exchange;
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
