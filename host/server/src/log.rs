@@ -137,7 +137,7 @@ impl fmt::Display for Bounded {
 }
 
 /// Characters that begin a line, steer a terminal, or turn the direction of the text around them.
-pub fn is_unsafe(c: char) -> bool {
+fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
