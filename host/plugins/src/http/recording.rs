@@ -6,8 +6,9 @@ use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error;
 use lakeport_bindings::host::web::{Body, Param, Piece, Request, Response};
 use parking_lot::Mutex;
+use zeroize::Zeroizing;
 
-use super::template::percent_encoded;
+use super::template::{form_encoded, percent_encoded};
 
 /// The most requests that are kept; later ones are counted.
 const KEPT_MAX: usize = 100;
@@ -33,7 +34,7 @@ pub struct Exchange {
     /// With the query.
     pub path: String,
     pub body: Option<String>,
-    /// `None`: there is none yet.
+    /// `None`: the upstream has not answered.
     pub answer: Option<Result<Answer, Error>>,
     /// Until the answer.
     pub took: Duration,
@@ -97,9 +98,8 @@ fn body(body: &Body) -> Option<String> {
 }
 
 fn pairs(params: &[Param]) -> String {
-    let pair =
-        |param: &Param| format!("{}={}", percent_encoded(&param.name), percent_encoded(&text(&param.value)));
-    params.iter().map(pair).collect::<Vec<_>>().join("&")
+    let pair = |param: &Param| (param.name.clone(), Zeroizing::new(text(&param.value)));
+    form_encoded(&params.iter().map(pair).collect::<Vec<_>>())
 }
 
 fn text(template: &[Piece]) -> String {

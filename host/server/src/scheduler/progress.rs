@@ -7,9 +7,10 @@ use lakeport_base::time::{MINUTE_MS, SECOND_MS};
 use super::definition::{Definition, Strategy, Task};
 use super::store::State;
 
-/// A task whose server ended more often while it ran, over at least [`LOST_MS`], may be the cause, and is not begun again. In a
+/// A task whose server ended more often while it ran, over ten minutes or more, may be the cause, and is not begun again. In a
 /// shorter time it may only have been unlucky, as when someone restarts the server again and again.
 pub const LOSSES_MAX: i64 = 10;
+/// Those ten minutes.
 const LOST_MS: i64 = 10 * MINUTE_MS;
 
 /// The state of a task that has started, or need not start.
