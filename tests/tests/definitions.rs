@@ -581,6 +581,12 @@ fn what_cannot_run_is_reported_and_not_published() {
         let mended = json!({ "task": { "sqlContent": "SELECT 2" } });
         let saved = lake.server.put(&format!("/api/v1/tasks/{}", saved["id"]), &mended).data();
         assert_eq!(saved["warnings"], json!([]));
+        let commits = json!({ "task": { "sqlContent": "SELECT 2; COMMIT" } });
+        let saved = lake.server.put(&format!("/api/v1/tasks/{}", saved["id"]), &commits).data();
+        let warning = saved["warnings"][0]["message"].as_str().expect("a message");
+        assert!(warning.contains("COMMIT") && warning.ends_with("cannot be published"), "{warning}");
+        refused(&lake.server.post(&format!("{}/publish", path(id)), &json!({})), 409, "cannot_run");
+        lake.server.put(&format!("/api/v1/tasks/{}", saved["id"]), &mended).data();
         lake.deploy(id);
         let preview = lake.server.get(&format!("{}/publish/preview", path(id))).data();
         assert_eq!(

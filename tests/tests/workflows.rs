@@ -281,6 +281,58 @@ fn lineage_warns_of_unbound_tables() {
 }
 
 #[test]
+fn tables_that_the_catalogue_lacks_are_warned_of_until_it_has_them() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        let save = |name: &str, sql: &str| {
+            let form = json!({ "task": { "workflowId": id, "taskName": name, "taskType": "SQL",
+                "datasourceId": source, "sqlContent": sql } });
+            lake.server.post(TASKS, &form).data()
+        };
+        let (fill, read) = ("INSERT INTO late SELECT * FROM a", "INSERT INTO b SELECT * FROM main.late");
+        let tasks = [("fill", fill, "`late`"), ("read", read, "`main.late`")].map(|(name, sql, table)| {
+            let saved = save(name, sql);
+            assert_eq!(saved["warnings"].as_array().map(Vec::len), Some(1), "{saved}");
+            assert_eq!(saved["warnings"][0]["field"], "task.sqlContent");
+            let message = saved["warnings"][0]["message"].as_str().expect("a message");
+            assert!(message.contains(&format!("does not have {table}, so no order")), "{message}");
+            (id_of(&saved), sql)
+        });
+        let path = |task: i64| format!("{TASKS}/{task}");
+        let preview = || lake.server.get(&format!("/api/v1/workflows/{id}/publish/preview")).data();
+        let warnings = |part: &str| -> Vec<String> {
+            let preview = preview();
+            assert_eq!(preview["canPublish"], true, "{preview}");
+            let warnings = preview["warnings"].as_array().expect("warnings").clone();
+            let is_meant = |warning: &&Value| warning["message"].as_str().expect("a message").contains(part);
+            assert_eq!(warnings.iter().filter(is_meant).count(), warnings.len(), "{part}: {warnings:?}");
+            warnings.iter().map(|warning| warning["taskName"].as_str().expect("a name").to_owned()).collect()
+        };
+        let both = vec!["fill".to_owned(), "read".to_owned()];
+        assert_eq!(warnings("the catalogue does not have"), both);
+        let lineage = lake.server.get(&format!("{}/lineage", path(tasks[0].0))).data();
+        assert!(lineage["warnings"].to_string().contains("`late`"), "{lineage}");
+
+        let late = lake.table(source, "late", &[("id", "INTEGER")]);
+        assert_eq!(warnings("since the task was saved"), both);
+        // Another change keeps the tables as they are; the same text finds them.
+        let kept = lake.server.put(&path(tasks[1].0), &json!({ "task": { "priority": "HIGH" } })).data();
+        assert_eq!(kept["inputTableIds"], json!([]));
+        for (task, sql) in tasks {
+            let saved = lake.server.put(&path(task), &json!({ "task": { "sqlContent": sql } })).data();
+            assert_eq!(saved["warnings"], json!([]));
+        }
+        let read = lake.server.get(&path(tasks[1].0)).data();
+        assert_eq!((&read["inputTableIds"], &read["outputTableIds"]), (&json!([late]), &json!([b])));
+        let fill = lake.server.get(&path(tasks[0].0)).data();
+        assert_eq!((&fill["inputTableIds"], &fill["outputTableIds"]), (&json!([a]), &json!([late])));
+        assert_eq!(warnings(""), [""; 0]);
+    }
+}
+
+#[test]
 fn recycled_tables_do_not_block_task_changes() {
     for store in stores() {
         let lake = Lake::start(&store);

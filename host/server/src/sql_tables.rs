@@ -2,7 +2,7 @@
 //!
 //! A name is looked up in the data source where the text runs; an ambiguous name has no table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -18,9 +18,11 @@ use crate::tables::Catalog;
 
 /// Threads that parse the texts of one request.
 const THREADS_MAX: usize = 4;
+/// Tables that a sentence names.
+const NAMED_MAX: usize = 10;
 
 /// The tables that a text of SQL reads and writes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ParsedSql {
     /// Tables that it reads and has not created itself.
     pub inputs: Vec<ParsedName>,
@@ -43,6 +45,48 @@ pub struct ParsedName {
     /// The catalogue has several tables that it may mean.
     #[serde(skip)]
     pub is_ambiguous: bool,
+}
+
+impl ParsedName {
+    /// The table's name in lower case.
+    pub fn table(&self) -> String {
+        self.name.rsplit('.').next().unwrap_or_default().to_lowercase()
+    }
+}
+
+impl ParsedSql {
+    /// Why no order of tasks follows from those of these names that have no table, one sentence for each reason.
+    pub fn unknown(&self, is_asked: impl Fn(&ParsedName) -> bool) -> Vec<String> {
+        let all = || {
+            let names = self.inputs.iter().chain(&self.outputs);
+            names.filter(|name| name.table_id.is_none() && is_asked(name))
+        };
+        let unknown = named(all().filter(|name| !name.is_ambiguous)).map(|names| {
+            format!(
+                "the catalogue does not have {names}, so no order of tasks follows from it; synchronise the data source \
+                 or create the table, then save the task again"
+            )
+        });
+        let ambiguous = named(all().filter(|name| name.is_ambiguous)).map(|names| {
+            format!(
+                "the catalogue has several tables called {names}, so no order of tasks follows from it; write it with \
+                 its database"
+            )
+        });
+        unknown.into_iter().chain(ambiguous).collect()
+    }
+}
+
+/// The first of these names, each once, in quotes; `None` if there are none.
+pub fn named<'n>(names: impl Iterator<Item = &'n ParsedName>) -> Option<String> {
+    let names: BTreeSet<&str> = names.map(|name| name.name.as_str()).collect();
+    let first: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
+    let rest = names.len() - first.len();
+    match first.is_empty() {
+        true => None,
+        false if rest > 0 => Some(format!("{} and {rest} more", first.join(", "))),
+        false => Some(first.join(", ")),
+    }
 }
 
 /// A statement that could not be parsed.

@@ -126,9 +126,23 @@ fn read<T: DeserializeOwned>(input: Option<Value>) -> Result<T, Detail> {
     let input = renamed(input.unwrap_or_default(), &|name| name.replace('-', "_"));
     serde_json::from_value(input).map_err(|error| {
         // The contract's names have hyphens.
-        let why = error.to_string().replace('_', "-");
+        let why = without_types(&error.to_string()).replace('_', "-");
         Detail::new("input", format!("does not fit the function: {why}"))
     })
+}
+
+/// `expected struct Watched with 3 elements` names a type of ours: it is an object to the caller.
+fn without_types(why: &str) -> String {
+    let mut words = why.split(' ').peekable();
+    let mut plain = Vec::new();
+    while let Some(word) = words.next() {
+        let is_type = |next: &&str| next.starts_with(char::is_uppercase);
+        match word {
+            "struct" | "enum" if words.next_if(is_type).is_some() => plain.push("an object"),
+            word => plain.push(word),
+        }
+    }
+    plain.join(" ")
 }
 
 fn found<T>(answer: Result<Option<T>, Error>) -> Result<T, Error> {

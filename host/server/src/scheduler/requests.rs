@@ -348,8 +348,9 @@ async fn left_out(
     let first = id(start_at.unwrap_or_default())?;
     let definition = store::definition_in(tx, workflow.revision_id).await?;
     let missing = || {
-        let message =
-            format!("the deployed workflow has no task {first}; publish it, or start at another one");
+        let message = format!(
+            "the deployed workflow has no task {first}; start at one of its own, or publish a version that has it"
+        );
         Refused::new("conflict", message)
     };
     definition.and_then(|definition| definition.left_out(first, is_only)).ok_or_else(missing)

@@ -1,5 +1,7 @@
 //! Checks whether a version can be deployed: what Lakeport knows, and what the engine's plugin says of it.
 
+use std::collections::HashSet;
+
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_bindings::host::types::Problem as EngineProblem;
@@ -11,13 +13,14 @@ use super::build::Submitted;
 use crate::datasources::Datasource;
 use crate::engines::{self, EngineClient};
 use crate::scheduler::parameters;
-use crate::sql_tables;
+use crate::sql_tables::{self, ParsedSql};
 use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
 use crate::workflows::schedules;
 use crate::workflows::tasks::definition::{Content as TaskContent, Kind, SHELL};
 use crate::workflows::tasks::forms::Priority;
 use crate::workflows::tasks::{kinds_of, saving};
+use crate::workflows::versions::SavedTask;
 
 /// The most reported problems.
 const PROBLEMS_MAX: usize = 100;
@@ -104,7 +107,7 @@ pub async fn check(
     client: &EngineClient,
 ) -> Result<Check, Error> {
     let kinds = kinds_of(&*client.info(Some(workflow_id.unsigned_abs())).await?);
-    let mut check = Check { errors: known_problems(state, submitted, &kinds).await?, ..Check::default() };
+    let mut check = known_problems(state, submitted, &kinds).await?;
     let built = match submitted.for_engine(workflow_id, client).await {
         Ok(built) => built,
         // Texts that cannot be read are among the known problems.
@@ -172,12 +175,8 @@ fn missing_features(
 }
 
 /// The problems that are known without the engine.
-async fn known_problems(
-    state: &Workflows,
-    submitted: &Submitted,
-    kinds: &[Kind],
-) -> Result<Vec<Problem>, Error> {
-    let mut problems = Vec::new();
+async fn known_problems(state: &Workflows, submitted: &Submitted, kinds: &[Kind]) -> Result<Check, Error> {
+    let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     // What runs here is judged as it will be, with values of no particular run.
     let is_local = submitted.snapshot.content.scheduler_engine == engines::LOCAL;
     let params = submitted.snapshot.content.params();
@@ -222,12 +221,15 @@ async fn known_problems(
         if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {
             let server = source.and_then(Datasource::server);
             judged.push(server.zip(expanded).and_then(|(server, text)| script(&text, server).err()));
-            places.push((*id, task));
+            places.push((*id, saved));
             texts.push((source, text.to_owned()));
         }
     }
     let parsed = sql_tables::bindings_in_all(&state.catalog, texts).await?;
-    for (((id, task), parsed), refused) in places.into_iter().zip(parsed).zip(judged) {
+    for (((id, saved), parsed), refused) in places.into_iter().zip(parsed).zip(judged) {
+        let task = &saved.content;
+        let unbound = if saved.given.any() { Vec::new() } else { unbound(saved, &parsed) };
+        warnings.extend(unbound.into_iter().map(|why| Problem::of_task(id, task, "sqlContent", why)));
         if let Some(why) = refused.filter(|_| parsed.errors.is_empty()) {
             problems.push(Problem::of_task(id, task, "sqlContent", why));
         }
@@ -242,7 +244,27 @@ async fn known_problems(
         problems.push(Problem::of_workflow("tasks", message));
     }
     problems.truncate(PROBLEMS_MAX);
-    Ok(problems)
+    Ok(Check { errors: problems, warnings })
+}
+
+/// Why the order of the tasks is not the one that this SQL asks for.
+fn unbound(saved: &SavedTask, parsed: &ParsedSql) -> Vec<String> {
+    // A table that was taken out of the catalogue since keeps its place in the order.
+    let bound: HashSet<String> =
+        saved.names.tables.iter().map(|table| table.table_name.to_lowercase()).collect();
+    let mut sentences = parsed.unknown(|name| !bound.contains(&name.table()));
+    let content = &saved.content;
+    let lists = [(&parsed.inputs, &content.input_table_ids), (&parsed.outputs, &content.output_table_ids)];
+    let new = lists.into_iter().flat_map(|(names, ids)| {
+        names.iter().filter(|name| name.table_id.is_some_and(|id| !ids.contains(&id)))
+    });
+    if let Some(names) = sql_tables::named(new) {
+        sentences.push(format!(
+            "the catalogue has {names} since the task was saved, and no order follows from it yet; save its \
+             `sqlContent` again"
+        ));
+    }
+    sentences
 }
 
 /// The plugin names a task by its place: `tasks[3].taskType`.

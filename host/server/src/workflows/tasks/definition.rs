@@ -160,7 +160,7 @@ impl Kind {
 pub struct Wanted {
     pub content: Content,
     pub given: Given,
-    /// Neither list was given, and the SQL is new.
+    /// Neither list was given, and the SQL is new or was sent again.
     pub find_tables: bool,
     /// Its text is SQL.
     pub is_sql: bool,
@@ -219,7 +219,9 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
         || old.task_type != new.task_type
         || form.input_table_ids == Patch::Clear
         || form.output_table_ids == Patch::Clear;
-    let find_tables = !given.any() && is_new && body == "sql";
+    // The same text sent again finds the tables that the catalogue has by now.
+    let is_sent = form.task.0.as_ref().is_some_and(|task| matches!(task.sql_content, Patch::Set(_)));
+    let find_tables = !given.any() && (is_new || is_sent) && body == "sql";
     if !given.any() && is_new {
         content.unresolved.inputs.clear();
         content.unresolved.outputs.clear();

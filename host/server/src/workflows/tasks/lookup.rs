@@ -15,7 +15,7 @@ use super::part::{Names, TableName};
 use super::saving::{self, Warning};
 use super::store;
 use crate::datasources::{self, Datasource, Rights};
-use crate::engines::EngineRecord;
+use crate::engines::{self, EngineRecord};
 use crate::scheduler::parameters;
 use crate::sql_tables::{self, ParseError, ParsedName, ParsedSql};
 use crate::tables;
@@ -94,13 +94,15 @@ pub async fn look_up(
         None => None,
     };
     if let (true, Some(parsed)) = (wanted.find_tables, &parsed) {
-        wanted.content.input_table_ids = ids(&parsed.inputs);
-        wanted.content.output_table_ids = ids(&parsed.outputs);
+        take_tables(&mut wanted.content, parsed);
     }
     let names = names(state, source.as_ref(), &wanted.content).await?;
-    let errors = parsed.map(|parsed| parsed.errors).unwrap_or_default();
     let kinds = place.map_or(&[][..], |(_, kinds)| kinds);
-    let warnings = saving::warnings(kinds, &wanted.content, source.as_ref(), errors);
+    let parsed = parsed.unwrap_or_default();
+    let runs_here = wanted.is_sql
+        && place.is_some_and(|(workflow, _)| workflow.content.scheduler_engine == engines::LOCAL);
+    let unfit = runs_here.then(|| saving::unfit_script(&wanted.content, &params, source.as_ref())).flatten();
+    let warnings = saving::warnings(kinds, &wanted.content, source.as_ref(), wanted.given, parsed, unfit);
     Ok(Looked { wanted, names, warnings })
 }
 
@@ -159,6 +161,21 @@ fn no_such_tables(content: &Content, new: &[i64], active: &[i64]) -> Vec<Detail>
         Some(Detail::new(member, why))
     });
     wrong.collect()
+}
+
+/// The task's tables are those in its SQL. A table that an import named and that the catalogue has by now is no longer
+/// kept by its name.
+fn take_tables(content: &mut Content, parsed: &ParsedSql) {
+    let lists = [
+        (&mut content.input_table_ids, &mut content.unresolved.inputs, &parsed.inputs),
+        (&mut content.output_table_ids, &mut content.unresolved.outputs, &parsed.outputs),
+    ];
+    for (table_ids, unresolved, found) in lists {
+        *table_ids = ids(found);
+        let known = found.iter().filter(|name| name.table_id.is_some());
+        let known: HashSet<String> = known.map(ParsedName::table).collect();
+        unresolved.retain(|table| !known.contains(&table.table_name.to_lowercase()));
+    }
 }
 
 /// The tables of names in SQL, each once.
@@ -220,7 +237,9 @@ pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Re
     let is_source_open = rights.may_use(content.rights_id());
     // What could not be read is quoted from the SQL.
     let errors = parsed.errors.iter().map(|error| not_read(error, task.given));
-    let surprises = errors.chain(parsed.warnings.iter().cloned()).map(|warning| (is_source_open, warning));
+    let unknown = if task.given.any() { Vec::new() } else { unbound(&index, content, &parsed) };
+    let surprises = errors.chain(parsed.warnings.iter().cloned()).chain(unknown);
+    let surprises = surprises.map(|warning| (is_source_open, warning));
     // If one list was given, neither is derived from the SQL.
     let compared = [
         (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
@@ -242,6 +261,13 @@ pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Re
         ));
     }
     Ok(warnings)
+}
+
+/// Why no order follows from names in the SQL. A table that was taken out of the catalogue since keeps its place in it.
+fn unbound(index: &Index, content: &Content, parsed: &ParsedSql) -> Vec<String> {
+    let bound = content.table_ids().filter_map(|id| index.get(id));
+    let bound: HashSet<String> = bound.map(|entry| entry.table_name.to_lowercase()).collect();
+    parsed.unknown(|name| !bound.contains(&name.table()))
 }
 
 fn not_read(error: &ParseError, given: Given) -> String {

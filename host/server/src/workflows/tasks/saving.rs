@@ -1,13 +1,15 @@
-//! Warnings about a task that may be saved but not be published as it is.
+//! Warnings about a task that may be saved but not be published as it is, or that runs otherwise than one may expect.
 
+use lakeport_sql::script::script;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::definition::{Content, Kind};
+use super::definition::{Content, Given, Kind};
 use crate::datasources::Datasource;
-use crate::sql_tables::ParseError;
+use crate::scheduler::parameters;
+use crate::sql_tables::ParsedSql;
 
-/// Why a task cannot be published as it is.
+/// Why a task cannot be published as it is, or what it does not do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "TaskWarning")]
 pub struct Warning {
@@ -34,24 +36,46 @@ pub fn unfit_datasource(kinds: &[Kind], content: &Content, source: Option<&Datas
     ))
 }
 
-/// The warnings about a task with these problems of its SQL.
+/// Why Lakeport's own scheduler could not run this SQL with values of any run.
+pub fn unfit_script(
+    content: &Content,
+    params: &[(String, String)],
+    source: Option<&Datasource>,
+) -> Option<String> {
+    let text = content.sql_content.as_deref().unwrap_or_default();
+    match parameters::probe(&content.task_type, text, params, Datasource::lexing(source)) {
+        Ok(expanded) => source
+            .and_then(Datasource::server)
+            .zip(expanded)
+            .and_then(|(server, text)| script(&text, server).err()),
+        Err(why) => Some(why),
+    }
+}
+
+/// The warnings about a task with this SQL, whose tables follow from it unless they are `given`.
 pub fn warnings(
     kinds: &[Kind],
     content: &Content,
     source: Option<&Datasource>,
-    errors: Vec<ParseError>,
+    given: Given,
+    parsed: ParsedSql,
+    unfit_script: Option<String>,
 ) -> Vec<Warning> {
-    let unfit = unfit_datasource(kinds, content, source).map(|message| Warning {
-        field: "task.datasourceId".to_owned(),
-        line: None,
-        column: None,
-        message,
-    });
-    let unparsed = errors.into_iter().map(|error| Warning {
+    let whole = |field: &str, message| Warning { field: field.to_owned(), line: None, column: None, message };
+    let unfit = unfit_datasource(kinds, content, source).map(|why| whole("task.datasourceId", why));
+    let unknown = if given.any() { Vec::new() } else { parsed.unknown(|_| true) };
+    let unknown = unknown.into_iter().map(|why| whole("task.sqlContent", why));
+    let unfit_script = unfit_script.filter(|_| parsed.errors.is_empty());
+    let unfit_script = unfit_script.map(|why| whole("task.sqlContent", cannot_be_published(&why)));
+    let unparsed = parsed.errors.into_iter().map(|error| Warning {
         field: "task.sqlContent".to_owned(),
         line: Some(error.line),
         column: Some(error.column),
-        message: format!("{}; with this SQL the task cannot be published", error.message),
+        message: cannot_be_published(&error.message),
     });
-    unfit.into_iter().chain(unparsed).collect()
+    unfit.into_iter().chain(unparsed).chain(unfit_script).chain(unknown).collect()
+}
+
+fn cannot_be_published(why: &str) -> String {
+    format!("{why}; with this SQL the task cannot be published")
 }

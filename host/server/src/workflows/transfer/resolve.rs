@@ -353,9 +353,9 @@ impl Known {
         }
         let fits = |listed: &[TableRef], found: &[ParsedName]| {
             let ids: HashSet<i64> = found.iter().filter_map(|name| name.table_id).collect();
-            let all: HashSet<String> = found.iter().map(last_of).collect();
+            let all: HashSet<String> = found.iter().map(ParsedName::table).collect();
             let missing = found.iter().filter(|name| name.table_id.is_none());
-            let missing: HashSet<String> = missing.map(last_of).collect();
+            let missing: HashSet<String> = missing.map(ParsedName::table).collect();
             let has =
                 |names: &HashSet<String>, table: &TableRef| names.contains(&table.table_name.to_lowercase());
             let is_in_sql = |table: &TableRef| match self.tables.get(table) {
@@ -370,7 +370,7 @@ impl Known {
                 in_bin.into_iter().map(|(table, _)| table.table_name.to_lowercase()).collect();
             listed.iter().all(is_in_sql)
                 && found.iter().all(|name| match name.table_id {
-                    Some(id) => active.contains(&id) || in_bin.contains(&last_of(name)),
+                    Some(id) => active.contains(&id) || in_bin.contains(&name.table()),
                     None => true,
                 })
         };
@@ -394,7 +394,7 @@ impl Known {
                 (&part.output_tables, &parsed.outputs, &mut content.unresolved.outputs),
             ] {
                 let named = found.iter().filter(|name| name.table_id.is_none());
-                let named: HashSet<String> = named.map(last_of).collect();
+                let named: HashSet<String> = named.map(ParsedName::table).collect();
                 let missing = listed.iter().filter(|table| !self.tables.contains_key(table));
                 let kept = missing.filter(|table| named.contains(&table.table_name.to_lowercase()));
                 unresolved.extend(kept.cloned());
@@ -465,11 +465,6 @@ impl Known {
             parameters::check(&content.task_type, text, &workflow.params(), Datasource::lexing(source));
         problems.extend(wrong.into_iter().map(|why| Detail::new(format!("{path}.sqlContent"), why)));
     }
-}
-
-/// The last part of a name in SQL, in lower case.
-fn last_of(name: &ParsedName) -> String {
-    name.name.rsplit('.').next().unwrap_or_default().to_lowercase()
 }
 
 /// The tables that were looked up.
