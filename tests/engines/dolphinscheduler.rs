@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask test --engines` starts it and tells how to reach it in `LAKEPORT_TEST_DOLPHINSCHEDULER`.
 
+mod backfills;
 mod by_hand;
 mod faults;
 mod generations;

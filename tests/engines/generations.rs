@@ -26,6 +26,7 @@ fn holds(generation: Generation) {
     let server = TestServer::start(generation);
     let mut instance = kit::instance(&server.access(), PATIENCE_S, POLL_MS);
     instance["tasks"]["slow"] = json!(SLOW);
+    instance["config"]["nativeBackfill"] = json!(true);
     // It takes 40 seconds, and the generations do not differ in it.
     instance["fires"] = json!(generation == Generation::V33);
     let (has_passed, report) = kit::report(&instance);

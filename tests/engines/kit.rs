@@ -2,17 +2,24 @@
 
 use std::process::Command;
 
-use lakeport_engine_tests::Access;
+use lakeport_engine_tests::{Access, Document};
 use serde_json::{Value, json};
 
 use crate::pair::config;
+use crate::proxy::Proxy;
 
 #[test]
 fn the_connector_holds() {
-    let access = Access::from_environment().expect("a server");
-    let (has_passed, report) = report(&instance(&access, 240, 500));
+    let (proxy, access) = Proxy::before(&Access::from_environment().expect("a server"));
+    let mut instance = instance(&access, 240, 500);
+    instance["config"]["nativeBackfill"] = json!(true);
+    let (has_passed, report) = report(&instance);
     println!("{report}");
     assert!(has_passed, "{report}");
+    let Some(document) = Document::of("3.1.1") else { return };
+    let (requests, misfits) = proxy.misfits(document);
+    println!("{requests} requests, {} misfits: {misfits:#?}", misfits.len());
+    assert!(requests > 100 && misfits.is_empty(), "{misfits:#?}");
 }
 
 /// The instance of a server. It has SHELL tasks: 3.1 cannot stop a SQL task that runs.

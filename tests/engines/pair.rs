@@ -28,9 +28,8 @@ impl Pair {
 
     /// Lakeport reaches DolphinScheduler through a proxy that spoils answers.
     pub fn start_behind_proxy() -> Pair {
-        let access = Access::from_environment().expect("a server");
-        let to = access.base_url.split('/').nth(2).expect("an address").to_owned();
-        Pair::start_with(Some(Proxy::start(&to)))
+        let (proxy, _) = Proxy::before(&Access::from_environment().expect("a server"));
+        Pair::start_with(Some(proxy))
     }
 
     fn start_with(proxy: Option<Proxy>) -> Pair {

@@ -1,9 +1,12 @@
-//! A proxy in front of DolphinScheduler that spoils answers.
+//! A proxy in front of DolphinScheduler that records what passes, and spoils answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use lakeport_engine_tests::{Access, Document};
+use serde_json::Value;
 
 /// What happens to a request.
 #[derive(Clone, Debug)]
@@ -32,6 +35,20 @@ struct Rule {
 struct Shared {
     rules: Vec<Rule>,
     requests: Vec<String>,
+    recorded: Vec<Exchange>,
+}
+
+/// A request with the answer that came back whole.
+#[derive(Clone, Debug)]
+struct Exchange {
+    method: String,
+    /// Without its query.
+    path: String,
+    /// Of the query, then of the form.
+    params: Vec<(String, String)>,
+    status: u16,
+    /// Null: no JSON.
+    answer: Value,
 }
 
 pub struct Proxy {
@@ -39,6 +56,8 @@ pub struct Proxy {
     shared: Arc<Mutex<Shared>>,
 }
 
+/// The most requests of one recording.
+const RECORDED_MAX: usize = 20_000;
 /// The largest request that is passed on, in bytes.
 const REQUEST_MAX: usize = 8 << 20;
 
@@ -57,6 +76,34 @@ impl Proxy {
             }
         });
         Proxy { address, shared }
+    }
+
+    /// In front of this server; with the access through it.
+    pub fn before(access: &Access) -> (Proxy, Access) {
+        let proxy = Proxy::start(access.base_url.split('/').nth(2).expect("an address"));
+        let base_url = format!("http://{}/dolphinscheduler", proxy.address());
+        (proxy, Access { base_url, ..access.clone() })
+    }
+
+    /// What does not fit the OpenAPI document of the version, each text once, and how many requests there were. Those
+    /// that the server does not know, and refusals of log-ins, are no part of it.
+    pub fn misfits(&self, document: &Document) -> (usize, Vec<String>) {
+        let recorded = self.shared.lock().expect("no panic while it is held").recorded.clone();
+        let known = recorded.iter().filter(|one| !matches!(one.status, 401 | 404));
+        let mut problems: Vec<String> = known
+            .flat_map(|one| {
+                let line = format!("{} {}", one.method, one.path);
+                let Some(call) = document.call(&one.method, &one.path) else {
+                    return vec![format!("{line}: the document has no such call")];
+                };
+                let request = document.request_problems(call, &one.params);
+                let answer = document.answer_problems(call, one.status, &one.answer, &[]);
+                request.into_iter().chain(answer).map(|problem| format!("{line}: {problem}")).collect()
+            })
+            .collect();
+        problems.sort();
+        problems.dedup();
+        (recorded.len(), problems)
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -96,7 +143,16 @@ fn pass_on(mut client: TcpStream, to: &str, shared: &Mutex<Shared>) -> std::io::
             let whole = ask(to, &request)?;
             client.write_all(&whole[..whole.len() - whole.len() / 4])
         }
-        None => client.write_all(&ask(to, &request)?),
+        None => {
+            let whole = ask(to, &request)?;
+            if let Some(exchange) = exchange(&request, &whole) {
+                let recorded = &mut shared.lock().expect("no panic while it is held").recorded;
+                if recorded.len() < RECORDED_MAX {
+                    recorded.push(exchange);
+                }
+            }
+            client.write_all(&whole)
+        }
     }
 }
 
@@ -111,6 +167,44 @@ fn fault_of(line: &str, shared: &Mutex<Shared>) -> Option<Fault> {
 fn answer(status: &str, body: &str) -> Vec<u8> {
     let headers = "Content-Type: application/json\r\nConnection: close";
     format!("HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// `None`: it is not in the form of this server.
+fn exchange(request: &[u8], answer: &[u8]) -> Option<Exchange> {
+    let (head, form) = parted(request)?;
+    let mut words = head.lines().next()?.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut params: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    if head.to_ascii_lowercase().contains("application/x-www-form-urlencoded") {
+        params.extend(form_urlencoded::parse(form).into_owned());
+    }
+    let (head, body) = parted(answer)?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    let body = if is_chunked { unchunked(body)? } else { body.to_vec() };
+    let answer = serde_json::from_slice(&body).unwrap_or_default();
+    Some(Exchange { method: method.to_owned(), path: path.to_owned(), params, status, answer })
+}
+
+/// Head and body of a message.
+fn parted(message: &[u8]) -> Option<(String, &[u8])> {
+    let end = message.windows(4).position(|window| window == b"\r\n\r\n")?;
+    Some((String::from_utf8_lossy(&message[..end]).into_owned(), &message[end + 4..]))
+}
+
+fn unchunked(mut body: &[u8]) -> Option<Vec<u8>> {
+    let mut whole = Vec::new();
+    loop {
+        let end = body.windows(2).position(|window| window == b"\r\n")?;
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).ok()?.trim(), 16).ok()?;
+        let from = end + 2;
+        whole.extend_from_slice(body.get(from..from + size)?);
+        if size == 0 {
+            return Some(whole);
+        }
+        body = body.get(from + size + 2..)?;
+    }
 }
 
 fn read_request(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {

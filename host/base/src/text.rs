@@ -11,6 +11,11 @@ pub fn shortened(text: &str, chars_max: usize) -> String {
     }
 }
 
+/// Characters that begin a line, steer a terminal, or turn the direction of the text around them.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The most similar known name, if one is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());

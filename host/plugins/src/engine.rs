@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_bindings::engine::backfills::{BackfillRequest, BackfillStarted};
 use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
 use lakeport_bindings::engine::deploys::{DeployRequest, TestReport};
 use lakeport_bindings::engine::model::{
@@ -53,6 +54,11 @@ impl Engine {
     /// Whether the engine can pause runs.
     pub fn has_pausing(&self) -> Result<bool, CallError> {
         Ok(self.0.generation()?.exports("pausing"))
+    }
+
+    /// Whether the engine makes backfills itself, where it is configured to.
+    pub fn has_backfills(&self) -> Result<bool, CallError> {
+        Ok(self.0.generation()?.exports("backfills"))
     }
 
     /// Whether definitions can be read from the engine.
@@ -208,6 +214,37 @@ impl Engine {
         }
         let function = if paused { "pausing.pause" } else { "pausing.resume" };
         answered(self.0.call(context, function, (instance,)).await)
+    }
+}
+
+/// `backfills`, where it is exported.
+impl Engine {
+    pub async fn start_backfill(
+        &self,
+        context: CallContext,
+        request: &BackfillRequest,
+    ) -> Result<BackfillStarted, CallError> {
+        self.require_backfills()?;
+        answered(self.0.call(context, "backfills.start", (request,)).await)
+    }
+
+    pub async fn find_backfill(
+        &self,
+        context: CallContext,
+        workflow: &WorkflowRef,
+        key: &str,
+        asked_ms: i64,
+    ) -> Result<Option<BackfillStarted>, CallError> {
+        self.require_backfills()?;
+        answered(self.0.call(context, "backfills.find", (workflow, key, asked_ms)).await)
+    }
+
+    fn require_backfills(&self) -> Result<(), CallError> {
+        if self.has_backfills()? {
+            return Ok(());
+        }
+        let message = format!("the {} makes no backfills itself", self.0.id());
+        Err(CallError::Answered(error("unsupported", message)))
     }
 }
 

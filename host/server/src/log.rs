@@ -12,6 +12,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lakeport_base::text::is_unsafe;
 use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 use tracing::field::Field;
@@ -134,11 +135,6 @@ impl fmt::Display for Bounded {
             bytes => write!(out, "… {bytes} bytes left out"),
         }
     }
-}
-
-/// Characters that begin a line, steer a terminal, or turn the direction of the text around them.
-fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A line of JSON, in which the formatter has escaped the control characters of ASCII, without the others and without

@@ -52,6 +52,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(19, "0019_execution_statistics"),
     migration!(20, "0020_known_runs"),
     migration!(21, "0021_written_tables"),
+    migration!(22, "0022_backfills_of_engines"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -7,6 +7,8 @@ use lakeport_sdk::engine::web::{
 use lakeport_sdk::engine::{EngineInfo, TaskType};
 use lakeport_sdk::serde_json::json;
 
+use crate::backfills;
+
 pub const NAME: &str = "dolphinscheduler";
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The name of the address in requests.
@@ -66,7 +68,7 @@ const DATASOURCES_MASK: [&str; 3] =
 pub fn info() -> EngineInfo {
     // No `task_retry`: 3.1 begins two tries where there is no pause, and none where there is one. Lakeport tries failed
     // tasks again.
-    const FEATURES: [&str; 9] = [
+    const FEATURES: [&str; 11] = [
         "business_time",
         "retry_failed",
         "retry_all",
@@ -76,6 +78,8 @@ pub fn info() -> EngineInfo {
         "start_at",
         "concurrency",
         "failure_end",
+        "backfill_list",
+        "backfill_parallel",
     ];
     EngineInfo {
         title: "Apache DolphinScheduler".to_owned(),
@@ -88,6 +92,7 @@ pub fn info() -> EngineInfo {
         cron_dialect: "quartz7".to_owned(),
         time_zone_mode: "schedule".to_owned(),
         settle_ms: SETTLE_MS,
+        max_backfill_dates: backfills::DATES_MAX,
         features: FEATURES.map(str::to_owned).to_vec(),
         ..EngineInfo::new(NAME, "Apache DolphinScheduler", VERSION)
     }
@@ -137,6 +142,10 @@ fn config_schema() -> String {
                 "type": "object",
                 "additionalProperties": {"type": "string", "minLength": 1},
                 "description": "Lakeport's names of data sources with the names there, where they differ."
+            },
+            "nativeBackfill": {
+                "type": "boolean",
+                "description": "Whether DolphinScheduler makes the dates of a backfill itself, with its faults: it begins no date after one that failed. Default: false, Lakeport begins each date."
             }
         }
     })

@@ -26,6 +26,8 @@ pub struct Settings {
     pub environment_code: i64,
     /// The zone of the server's clock: its API writes and reads times without a zone.
     pub time_zone: String,
+    /// Whether it makes the dates of a backfill itself.
+    pub native_backfill: bool,
     /// Lakeport's names of data sources with the names that they have there, where they differ.
     datasources: BTreeMap<String, String>,
 }
@@ -44,6 +46,7 @@ impl Settings {
             worker_group: text("workerGroup").unwrap_or_else(|| WORKER_GROUP.to_owned()),
             environment_code: settings["environmentCode"].as_i64().unwrap_or(ENVIRONMENT),
             time_zone: text("timeZone").unwrap_or_else(config::time_zone),
+            native_backfill: settings["nativeBackfill"].as_bool().unwrap_or_default(),
             datasources: datasources
                 .filter_map(|(name, there)| Some((name.clone(), there.as_str()?.to_owned())))
                 .collect(),

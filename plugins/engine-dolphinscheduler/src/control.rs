@@ -4,6 +4,7 @@
 use lakeport_sdk::engine::{Error, InstanceRef, Receipt, RetryRequest, Started, Target, WorkflowRef};
 
 use crate::api::Api;
+use crate::backfills;
 use crate::instance::{self, is_final};
 
 /// The run is executing a command already: the one that is asked for, or one before it.
@@ -55,13 +56,14 @@ impl Run {
     }
 }
 
-fn receipt(settled: bool, note: &str) -> Receipt {
+pub fn receipt(settled: bool, note: &str) -> Receipt {
     Receipt { settled, note: note.to_owned() }
 }
 
 pub fn cancel(workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
-    let Target::Instance(id) = target else {
-        return Err(Error::unsupported("this plugin makes no backfills by DolphinScheduler itself"));
+    let id = match target {
+        Target::Instance(id) => id,
+        Target::Backfill(trigger) => return backfills::cancel(workflow, trigger),
     };
     let run = Run::of(workflow, id)?;
     match run.state {

@@ -4,6 +4,7 @@ use lakeport_sdk::engine::{Error, Instance, memo};
 use lakeport_sdk::serde_json::{self, Value, json};
 
 use crate::api::Api;
+use crate::backfills;
 use crate::times;
 use crate::values::{RUN_CAUSE, RUN_KEY};
 
@@ -68,8 +69,8 @@ pub fn read(api: &Api, row: &Value, workflow: u64, given: &Given) -> Option<Inst
     Some(Instance {
         id: id.to_string(),
         workflow,
-        key: given.key.clone(),
-        trigger: None,
+        key: given.key.clone().filter(|key| !backfills::is_key(key)),
+        trigger: given.key.clone().filter(|key| backfills::is_key(key)),
         cause: cause(row, given, business_time.is_some()),
         business_time,
         state: now.to_owned(),

@@ -2,13 +2,13 @@
 //!
 //! The plugin translates and keeps nothing. What differs between the generations of the API stands in
 //! [`flavour`]; what becomes of parameters in [`values`] and [`body`]. Backfills are the host's, one run for each
-//! date, since DolphinScheduler's own stop at the first failed date, and run more dates side by side than asked
-//! in some versions.
+//! date, unless the configuration asks for DolphinScheduler's own, see [`backfills`].
 
 mod about;
 mod answer;
 mod api;
 mod arithmetic;
+mod backfills;
 mod body;
 mod config;
 mod control;
@@ -32,10 +32,10 @@ mod values;
 mod watch;
 
 use lakeport_sdk::engine::{
-    Definition, DefinitionPage, DefinitionQuery, Definitions, DeployRequest, Deployment, Engine, EngineInfo,
-    Error, Instance, InstanceRef, LogPage, LogRequest, Pausing, Problem, Receipt, RetryRequest, RunQuery,
-    RunRequest, Schedule, Schedules, Source, Started, Target, TaskRunPage, TaskRunRequest, TestReport,
-    WatchPage, WatchRequest, Workflow, WorkflowRef,
+    BackfillRequest, BackfillStarted, Backfills, Definition, DefinitionPage, DefinitionQuery, Definitions,
+    DeployRequest, Deployment, Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest,
+    Pausing, Problem, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Schedules, Source, Started,
+    Target, TaskRunPage, TaskRunRequest, TestReport, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
 
 struct DolphinScheduler;
@@ -125,6 +125,16 @@ impl Pausing for DolphinScheduler {
     }
 }
 
+impl Backfills for DolphinScheduler {
+    fn start(request: BackfillRequest) -> Result<BackfillStarted, Error> {
+        backfills::start(&request)
+    }
+
+    fn find(workflow: WorkflowRef, key: String, asked: i64) -> Result<Option<BackfillStarted>, Error> {
+        backfills::find(&workflow, &key, asked)
+    }
+}
+
 impl Definitions for DolphinScheduler {
     fn entries(query: DefinitionQuery) -> Result<DefinitionPage, Error> {
         import::entries(&query)
@@ -138,4 +148,5 @@ impl Definitions for DolphinScheduler {
 lakeport_sdk::engine!(DolphinScheduler);
 lakeport_sdk::engine_schedules!(DolphinScheduler);
 lakeport_sdk::engine_pausing!(DolphinScheduler);
+lakeport_sdk::engine_backfills!(DolphinScheduler);
 lakeport_sdk::engine_definitions!(DolphinScheduler);

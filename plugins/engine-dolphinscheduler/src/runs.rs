@@ -1,27 +1,27 @@
 //! Starts, and finding them again. DolphinScheduler knows no key of a start, so the key is one of the run's
 //! parameters, and a run is found by reading those of its workflow's latest runs.
 
-use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, clock};
+use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, WorkflowRef, clock};
 use lakeport_sdk::serde_json::{Value, json};
 
 use crate::answer;
 use crate::api::{Api, PAGE_ROWS, Params};
 use crate::definition::Existing;
 use crate::deploy::{Place, State};
-use crate::flavour::{self, Tenant};
+use crate::flavour::{self, Flavour, Tenant};
 use crate::instance::{self, Given};
 use crate::times;
 use crate::values::{RUN_CAUSE, RUN_KEY};
 
 /// How far the clocks of two machines may be apart.
-const CLOCKS_APART_MS: i64 = 5 * 60_000;
+pub const CLOCKS_APART_MS: i64 = 5 * 60_000;
 /// How far back a repeated start looks for its run.
-const REPEAT_MS: i64 = 60 * 60_000;
+pub const REPEAT_MS: i64 = 60 * 60_000;
 /// Details that one start reads to find its run, and one search.
 const DETAILS_OF_START: usize = 3;
-const DETAILS_OF_SEARCH: usize = 40;
+pub const DETAILS_OF_SEARCH: usize = 40;
 /// Pages of one workflow's runs in one search.
-const PAGES_MAX: usize = 5;
+pub const PAGES_MAX: usize = 5;
 
 pub fn start(request: &RunRequest) -> Result<Started, Error> {
     let api = Api::open()?;
@@ -29,7 +29,7 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
     if !request.params.is_empty() {
         return Err(Error::unsupported("values of a single run cannot be given to DolphinScheduler's SQL"));
     }
-    let definition = deployed(&api, project, request)?;
+    let definition = deployed(&api, project, &request.workflow)?;
     let now = clock::now();
     let mut search = Search { api: &api, project, details_left: DETAILS_OF_START };
     let rows = search.rows(definition.code, now - REPEAT_MS, 1)?;
@@ -37,15 +37,15 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
         let id = row["id"].as_i64().unwrap_or_default();
         return Ok(Started::run(id.to_string(), true));
     }
-    let form = form(&api, &definition, request)?;
+    let mut form = form(&api, &definition, request)?;
+    form.extend(when(&api, request.business_time)?);
     let path = ["projects", &project.to_string(), "executors", api.flavour.start];
     let data = api.ask("POST", &path, form)?;
     Ok(flavour::started(&data, &request.key))
 }
 
 /// The definition, which is online: 3.3 would run one that is offline.
-fn deployed(api: &Api, project: i64, request: &RunRequest) -> Result<Existing, Error> {
-    let workflow = &request.workflow;
+pub fn deployed(api: &Api, project: i64, workflow: &WorkflowRef) -> Result<Existing, Error> {
     let not_there =
         || Error::not_found(format!("the workflow `{}` is not deployed in DolphinScheduler", workflow.name));
     let place = Place { api, project };
@@ -62,7 +62,8 @@ fn deployed(api: &Api, project: i64, request: &RunRequest) -> Result<Existing, E
     Ok(definition)
 }
 
-fn form(api: &Api, definition: &Existing, request: &RunRequest) -> Result<Params, Error> {
+/// The parameters of a start, but for its dates and their order.
+pub fn form(api: &Api, definition: &Existing, request: &RunRequest) -> Result<Params, Error> {
     let (flavour, settings) = (api.flavour, &api.settings);
     let state = State::read(&request.workflow);
     let start_node = match (request.reach.as_str(), request.start_at) {
@@ -84,13 +85,10 @@ fn form(api: &Api, definition: &Existing, request: &RunRequest) -> Result<Params
         ("warningType", "NONE".to_owned()),
         ("warningGroupId", "0".to_owned()),
         ("taskDependType", if request.reach == "only" { "TASK_ONLY" } else { "TASK_POST" }.to_owned()),
-        ("runMode", "RUN_MODE_SERIAL".to_owned()),
         (flavour.instance_priority, "MEDIUM".to_owned()),
         ("workerGroup", settings.worker_group.clone()),
         ("environmentCode", settings.environment_code.to_string()),
         ("startParams", Value::Object(params).to_string()),
-        // 3.3 needs it for a single date as well.
-        ("expectedParallelismNumber", "1".to_owned()),
         ("complementDependentMode", "OFF_MODE".to_owned()),
         ("dryRun", "0".to_owned()),
     ];
@@ -101,18 +99,52 @@ fn form(api: &Api, definition: &Existing, request: &RunRequest) -> Result<Params
         form.push(("tenantCode", settings.tenant().to_owned()));
     }
     if flavour.has_order {
-        form.extend([("allLevelDependent", "false".to_owned()), ("executionOrder", "ASC_ORDER".to_owned())]);
+        form.push(("allLevelDependent", "false".to_owned()));
     }
-    // A wrong date makes a failed run each second, for good, in 3.1: it comes from the host's clock alone.
-    let (exec_type, time) = match request.business_time {
-        None => ("START_PROCESS", String::new()),
+    Ok(form)
+}
+
+/// Of one date, or of none.
+fn when(api: &Api, business_time: Option<i64>) -> Result<Params, Error> {
+    let mut form = dates(api.flavour, &Order::ONE);
+    match business_time {
+        None => form.extend([("execType", "START_PROCESS".to_owned()), ("scheduleTime", String::new())]),
+        // A wrong date makes a failed run each second, for good, in 3.1: it comes from the host's clock alone.
         Some(at) => {
             let date = times::written(at, api.zone())?;
-            ("COMPLEMENT_DATA", json!({"complementScheduleDateList": date}).to_string())
+            form.extend(complement(&json!({"complementScheduleDateList": date})));
         }
-    };
-    form.extend([("execType", exec_type.to_owned()), ("scheduleTime", time)]);
+    }
     Ok(form)
+}
+
+/// How the dates of a start follow each other.
+pub struct Order {
+    /// Side by side; `None`: one after the other.
+    pub parallelism: Option<u32>,
+    pub is_descending: bool,
+}
+
+impl Order {
+    const ONE: Order = Order { parallelism: None, is_descending: false };
+}
+
+pub fn dates(flavour: &Flavour, order: &Order) -> Params {
+    let mode = if order.parallelism.is_some() { "RUN_MODE_PARALLEL" } else { "RUN_MODE_SERIAL" };
+    let mut form = vec![
+        ("runMode", mode.to_owned()),
+        // 3.3 needs it for a single date as well.
+        ("expectedParallelismNumber", order.parallelism.unwrap_or(1).to_string()),
+    ];
+    if flavour.has_order {
+        let word = if order.is_descending { "DESC_ORDER" } else { "ASC_ORDER" };
+        form.push(("executionOrder", word.to_owned()));
+    }
+    form
+}
+
+pub fn complement(dates: &Value) -> Params {
+    vec![("execType", "COMPLEMENT_DATA".to_owned()), ("scheduleTime", dates.to_string())]
 }
 
 pub fn find(queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
@@ -157,10 +189,10 @@ fn with_trigger(run: Instance, query: &RunQuery) -> Instance {
 }
 
 /// Looks for runs in a project.
-struct Search<'a> {
-    api: &'a Api,
-    project: i64,
-    details_left: usize,
+pub struct Search<'a> {
+    pub api: &'a Api,
+    pub project: i64,
+    pub details_left: usize,
 }
 
 impl Search<'_> {
@@ -172,7 +204,7 @@ impl Search<'_> {
     }
 
     /// A workflow's runs since then, newest first.
-    fn rows(&self, code: i64, since_ms: i64, pages: usize) -> Result<Vec<Value>, Error> {
+    pub fn rows(&self, code: i64, since_ms: i64, pages: usize) -> Result<Vec<Value>, Error> {
         let path = ["projects", &self.project.to_string(), self.api.flavour.instances];
         let since = times::written(since_ms, self.api.zone())?;
         let mut all = Vec::new();
@@ -200,7 +232,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn given(&mut self, row: &Value) -> Result<Option<Given>, Error> {
+    pub fn given(&mut self, row: &Value) -> Result<Option<Given>, Error> {
         let Some(id) = row["id"].as_i64() else { return Ok(None) };
         if let Some(given) = instance::shown(row).or_else(|| instance::kept(id)) {
             return Ok(Some(given));

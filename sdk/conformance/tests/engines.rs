@@ -211,6 +211,11 @@ fn a_backfill_that_loses_a_date_is_found_out() {
 }
 
 #[test]
+fn a_backfill_whose_runs_do_not_name_it_is_found_out() {
+    found_out(Fault::HidesBackfills, Area::Lifecycle, "backfills.start", "its runs are []");
+}
+
+#[test]
 fn a_translation_that_loses_an_edge_is_found_out() {
     found_out(Fault::LosesEdges, Area::Lifecycle, "definitions.read", "deployed:");
 }

@@ -4,12 +4,14 @@
 //! `cargo xtask test --engines` starts the engine; the tests read [`VARIABLE`].
 
 mod api;
+mod openapi;
 mod test_server;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 pub use self::api::{Answer, Api};
+pub use self::openapi::{Document, Documented};
 pub use self::test_server::{Generation, TestServer};
 
 /// The environment variable of the tests: an [`Access`] as JSON.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_bindings::engine::backfills::{BackfillRequest, BackfillStarted};
 use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
 use lakeport_bindings::engine::deploys::{DeployRequest, TestReport};
 use lakeport_bindings::engine::model::{
@@ -208,6 +209,33 @@ impl EngineClient {
             .offline(self.context(&engine, SCHEDULE_S)?, workflow)
             .await
             .map_err(|error| self.failure(error))
+    }
+
+    /// Whether it may make backfills itself.
+    pub fn has_backfills(&self, workflow_id: u64) -> Result<bool, Error> {
+        self.engine(Some(workflow_id)).has_backfills().map_err(|error| self.failed(error))
+    }
+
+    pub async fn start_backfill(&self, request: &BackfillRequest) -> Result<BackfillStarted, Failure> {
+        let engine = self.engine(Some(request.workflow.id));
+        engine
+            .start_backfill(self.context(&engine, START_S)?, request)
+            .await
+            .map_err(|error| self.failure(error))
+    }
+
+    /// One whose start was left open, by its key.
+    pub async fn find_backfill(
+        &self,
+        workflow: &WorkflowRef,
+        key: &str,
+        asked_ms: i64,
+    ) -> Result<Option<BackfillStarted>, Error> {
+        let engine = self.engine(Some(workflow.id));
+        engine
+            .find_backfill(self.context(&engine, FIND_S)?, workflow, key, asked_ms)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// Pauses a run, or lets it go on.

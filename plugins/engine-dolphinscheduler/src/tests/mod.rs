@@ -40,14 +40,24 @@ impl Server {
     pub fn new(version: &'static str) -> Server {
         let host = TestHost::engine::<DolphinScheduler>();
         let number = version.trim_end_matches("-dev");
-        host.settings(json!({
-            "baseUrl": "http://ds.example:12345/dolphinscheduler",
-            "projectName": "lake",
-            "version": number,
-        }));
         host.set_now("2026-11-21T12:00:00Z");
         host.call(|| memo::put("project", &PROJECT.to_string(), 100_000));
-        Server { host, flavour: flavour::of_version(number).unwrap(), version }
+        let server = Server { host, flavour: flavour::of_version(number).unwrap(), version };
+        server.settings(json!({}));
+        server
+    }
+
+    /// Its settings, with these.
+    pub fn settings(&self, more: Value) {
+        let mut settings = json!({
+            "baseUrl": "http://ds.example:12345/dolphinscheduler",
+            "projectName": "lake",
+            "version": self.version.trim_end_matches("-dev"),
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            settings[name] = value.clone();
+        }
+        self.host.settings(settings);
     }
 
     /// Each generation, for a test of all.

@@ -1,11 +1,13 @@
 //! Starts, finding them, stopping, pausing and running again.
 
-use lakeport_sdk::engine::{Engine, Pausing, RetryRequest, RunQuery, RunRequest, Target};
+use lakeport_sdk::engine::{
+    BackfillRequest, Dates, Engine, Pausing, RetryRequest, RunQuery, RunRequest, Target,
+};
 use lakeport_sdk::serde_json::{Value, json};
 use lakeport_sdk::testing::Answer;
 
 use super::{Server, run_ref, workflow_ref};
-use crate::DolphinScheduler;
+use crate::{DolphinScheduler, backfills};
 
 const KEY: &str = "k-1";
 /// 2026-11-20T00:00:00Z.
@@ -126,6 +128,59 @@ fn a_start_for_a_date_is_one_complement() {
         };
         assert_eq!((started.instance.as_deref(), started.trigger.as_deref()), (instance, trigger));
         assert!(!started.found);
+    });
+}
+
+fn two_dates() -> BackfillRequest {
+    BackfillRequest {
+        workflow: workflow_ref(),
+        key: KEY.to_owned(),
+        dates: Dates::Listed(vec![DATE_MS - 24 * 3_600_000, DATE_MS]),
+        run_mode: "RUN_MODE_PARALLEL".to_owned(),
+        parallelism: Some(2),
+        dependent_mode: "OFF_MODE".to_owned(),
+        all_level_dependent: false,
+        execution_order: "DESC_ORDER".to_owned(),
+        failure_strategy: "CONTINUE".to_owned(),
+        params: Vec::new(),
+        extra: None,
+    }
+}
+
+#[test]
+fn dates_are_one_start_where_the_configuration_asks_for_it() {
+    Server::each(|server| {
+        let refused = server.host.call(|| backfills::start(&two_dates())).unwrap_err();
+        assert_eq!(refused.code, "unsupported");
+        server.settings(json!({ "nativeBackfill": true }));
+        on_list(server, "2026-11-21 11:00:00", json!([]));
+        server.on("GET", "{D}/500", &[], server.detail(4, "ONLINE", Some("7 r1")));
+        let time = r#"{"complementScheduleDateList":"2026-11-19 00:00:00,2026-11-20 00:00:00"}"#;
+        let (key, cause) = ("backfill-k-1", "backfill");
+        let params = match server.flavour.name {
+            "3.2" => {
+                json!({"lakeport_workflow": "7 r1", "lakeport_run_key": key, "lakeport_run_cause": cause})
+            }
+            _ => json!({"lakeport_run_key": key, "lakeport_run_cause": cause}),
+        };
+        let params = params.to_string();
+        let mut changes = vec![
+            ("runMode", "RUN_MODE_PARALLEL"),
+            ("expectedParallelismNumber", "2"),
+            ("startParams", params.as_str()),
+        ];
+        if server.flavour.name != "3.1" {
+            changes.push(("executionOrder", "DESC_ORDER"));
+        }
+        on_start(server, &form(server, "COMPLEMENT_DATA", time, &changes), ok(Value::Null));
+        let started = server.host.call(|| backfills::start(&two_dates())).unwrap();
+        assert_eq!((started.trigger.as_str(), started.found), ("backfill-k-1", false));
+        // Its runs are those of this trigger, and a repeat finds them.
+        let run = server.run(31, "RUNNING_EXECUTION", Some("backfill-k-1"));
+        on_list(server, "2026-11-21 11:00:00", json!([run]));
+        let again = server.host.call(|| backfills::start(&two_dates())).unwrap();
+        assert_eq!((again.trigger.as_str(), again.found), ("backfill-k-1", true));
+        assert_eq!(again.instances, ["31"]);
     });
 }
 

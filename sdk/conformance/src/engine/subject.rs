@@ -10,7 +10,6 @@ use lakeport_bindings::engine::model::{
     Deployment, Instance, InstanceRef, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest,
     Schedule, Started, Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
-use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Problem;
 use lakeport_plugins::engine::Engine;
 use lakeport_plugins::{CallContext, CallError};
@@ -68,22 +67,14 @@ pub trait Subject {
     async fn definition(&self, source: &Source) -> Result<Definition, CallError>;
 
     /// `backfills.start`.
-    async fn start_backfill(&self, _request: &BackfillRequest) -> Result<BackfillStarted, CallError> {
-        Err(no_backfills())
-    }
+    async fn start_backfill(&self, request: &BackfillRequest) -> Result<BackfillStarted, CallError>;
     /// `backfills.find`.
     async fn find_backfill(
         &self,
-        _workflow: &WorkflowRef,
-        _key: &str,
-        _asked: i64,
-    ) -> Result<Option<BackfillStarted>, CallError> {
-        Err(no_backfills())
-    }
-}
-
-fn no_backfills() -> CallError {
-    CallError::Answered(error("unsupported", "the plugin host does not call `backfills`"))
+        workflow: &WorkflowRef,
+        key: &str,
+        asked: i64,
+    ) -> Result<Option<BackfillStarted>, CallError>;
 }
 
 /// An engine over WebAssembly, in the server's own plugin host.
@@ -109,7 +100,7 @@ impl<F: Fn() -> CallContext> Subject for Hosted<F> {
             "schedules" => self.engine.has_schedules(),
             "pausing" => self.engine.has_pausing(),
             "definitions" => self.engine.has_definitions(),
-            // The plugin host does not call backfills.
+            "backfills" => self.engine.has_backfills(),
             _ => Ok(false),
         }
     }
@@ -181,6 +172,19 @@ impl<F: Fn() -> CallContext> Subject for Hosted<F> {
 
     async fn set_paused(&self, instance: &InstanceRef, paused: bool) -> Result<Receipt, CallError> {
         self.engine.set_paused((self.context)(), instance, paused).await
+    }
+
+    async fn start_backfill(&self, request: &BackfillRequest) -> Result<BackfillStarted, CallError> {
+        self.engine.start_backfill((self.context)(), request).await
+    }
+
+    async fn find_backfill(
+        &self,
+        workflow: &WorkflowRef,
+        key: &str,
+        asked: i64,
+    ) -> Result<Option<BackfillStarted>, CallError> {
+        self.engine.find_backfill((self.context)(), workflow, key, asked).await
     }
 
     async fn definitions(&self, query: &DefinitionQuery) -> Result<DefinitionPage, CallError> {

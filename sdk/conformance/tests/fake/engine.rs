@@ -26,6 +26,8 @@ use super::{Fault, about, runs, watch};
 
 pub struct FakeEngine(pub Rc<RefCell<FakeScheduler>>);
 
+/// Begins the trigger codes of backfills, which their runs have in place of a key.
+pub const BACKFILL: &str = "b-";
 pub type Answer<T> = Result<T, CallError>;
 
 pub fn refused<T>(code: &str, message: impl Into<String>) -> Answer<T> {
@@ -221,12 +223,14 @@ impl Subject for FakeEngine {
         let Dates::Listed(dates) = &request.dates else {
             return refused("unsupported", "`range` is not supported");
         };
-        let count = if scheduler.is(Fault::LosesDates) { dates.len() - 1 } else { dates.len() };
-        let key = Some(request.key.clone());
-        for &date in &dates[..count] {
-            scheduler.begin(&code, key.clone(), "backfill", Some(date), Vec::new());
+        let trigger = format!("{BACKFILL}{}", request.key);
+        if scheduler.runs.iter().any(|run| run.key.as_ref() == Some(&trigger)) {
+            return Ok(BackfillStarted { trigger, instances: Vec::new(), found: true, notes: Vec::new() });
         }
-        let trigger = format!("b-{}", request.key);
+        let count = if scheduler.is(Fault::LosesDates) { dates.len() - 1 } else { dates.len() };
+        for &date in &dates[..count] {
+            scheduler.begin(&code, Some(trigger.clone()), "backfill", Some(date), Vec::new());
+        }
         Ok(BackfillStarted { trigger, instances: Vec::new(), found: false, notes: Vec::new() })
     }
 
@@ -237,13 +241,9 @@ impl Subject for FakeEngine {
         _asked: i64,
     ) -> Answer<Option<BackfillStarted>> {
         let scheduler = self.scheduler(1);
-        let is_there = scheduler.runs.iter().any(|run| run.key.as_deref() == Some(key));
-        let found = BackfillStarted {
-            trigger: format!("b-{key}"),
-            instances: Vec::new(),
-            found: true,
-            notes: Vec::new(),
-        };
+        let trigger = format!("{BACKFILL}{key}");
+        let is_there = scheduler.runs.iter().any(|run| run.key.as_deref() == Some(trigger.as_str()));
+        let found = BackfillStarted { trigger, instances: Vec::new(), found: true, notes: Vec::new() };
         Ok(is_there.then_some(found))
     }
 }

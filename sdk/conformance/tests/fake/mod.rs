@@ -33,6 +33,8 @@ pub enum Fault {
     NeverFires,
     FiresWhenOff,
     LosesDates,
+    /// The runs of a backfill do not say that they are.
+    HidesBackfills,
     LosesEdges,
     /// A later revision switches the schedule off.
     DeploysOff,

@@ -7,7 +7,7 @@ use lakeport_bindings::engine::model::{
 };
 
 use super::Fault;
-use super::engine::{Answer, refused};
+use super::engine::{Answer, BACKFILL, refused};
 use super::runs::index_of;
 use super::scheduler::{FakeScheduler, Run};
 
@@ -23,8 +23,8 @@ pub fn shown(scheduler: &FakeScheduler, run: &Run) -> Instance {
     Instance {
         id: run.id.clone(),
         workflow: run.workflow.id,
-        key: run.key.clone(),
-        trigger: None,
+        key: run.key.clone().filter(|key| !is_backfill(key)),
+        trigger: run.key.clone().filter(|key| is_backfill(key) && !scheduler.is(Fault::HidesBackfills)),
         cause: run.cause.to_owned(),
         business_time: run.date,
         state: state.to_owned(),
@@ -35,6 +35,10 @@ pub fn shown(scheduler: &FakeScheduler, run: &Run) -> Instance {
         message: None,
         extra: None,
     }
+}
+
+fn is_backfill(key: &str) -> bool {
+    key.starts_with(BACKFILL)
 }
 
 /// Some of all, and where to go on.

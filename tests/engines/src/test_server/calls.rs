@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::answers::{Args, Outcome, Refusal, envelope};
 use super::http::{Request, Response};
-use super::openapi::Document;
 use super::state::State;
 use super::table::{self, Call};
 use super::{Generation, PROJECT};
+use crate::openapi::Document;
 
 const ROOT: &str = "/dolphinscheduler/";
 /// The first characters of a parameter, in the list of requests.

@@ -18,7 +18,6 @@ mod forms;
 mod http;
 mod master;
 mod moment;
-mod openapi;
 mod runs;
 mod schedules;
 mod starts;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::forms::{BackfillBody, BackfillPath, BackfillQuery};
 use super::plan::Plan;
-use super::store::{self, Backfill, Progress, State};
+use super::store::{self, Backfill, Maker, Progress, State};
 use super::view::{BackfillPreview, BackfillView, DATES_SHOWN, Shown};
 use super::{TOPIC, worker};
 use crate::audit::{Change, Commit};
@@ -101,6 +101,8 @@ async fn insert(call: &StartCall, key: Option<String>) -> Result<i64, Error> {
         requested_at_ms: state.clock.now_ms(),
         ended_at_ms: None,
         message: None,
+        maker: Maker::Host,
+        notes: None,
     };
     let mut tx = state.db.begin().await?;
     if store::count_open(&mut tx).await? >= worker::OPEN_MAX {

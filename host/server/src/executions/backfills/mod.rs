@@ -1,8 +1,10 @@
 //! Backfills: past periods of a schedule are run again, with the workflows that depend on them. Lakeport owns the dates,
-//! their order and what a failure means; an engine only gets one run after the other.
+//! their order and what a failure means; an engine only gets one run after the other. Where its configuration asks for
+//! that, the engine makes a backfill of one workflow itself, see [`made`].
 
 mod api;
 mod forms;
+mod made;
 mod plan;
 mod progress;
 mod request;
@@ -29,7 +31,7 @@ pub const CAUSE: &str = "backfill";
 
 /// Tells the worker that a run of a backfill has ended.
 pub fn announce_end(tx: &mut Tx, run: &Run) {
-    if let Some(key) = run.key.as_ref().filter(|_| run.cause == CAUSE) {
+    if let Some(key) = run.key.as_ref().or(run.trigger.as_ref()).filter(|_| run.cause == CAUSE) {
         tx.changed(TOPIC, key.clone());
     }
 }

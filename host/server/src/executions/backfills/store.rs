@@ -10,7 +10,7 @@ use crate::workflows::forms::FailureStrategy;
 macro_rules! columns {
     () => {
         "id, key, workflow_id, workflow_name, code, state, workflows, dates, parallelism, failure_strategy, \
-         requested_by, requested_at, ended_at, message"
+         requested_by, requested_at, ended_at, message, maker, notes"
     };
 }
 
@@ -41,6 +41,37 @@ pub struct Backfill {
     pub ended_at_ms: Option<i64>,
     /// Why a run could not be started.
     pub message: Option<String>,
+    pub maker: Maker,
+    /// What the engine does otherwise than asked.
+    pub notes: Option<String>,
+}
+
+/// Who begins the dates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    Host,
+    /// The engine was asked to, and may have begun.
+    Asked,
+    /// Its engine, under the backfill's code.
+    Engine,
+}
+
+impl Maker {
+    fn as_str(self) -> Option<&'static str> {
+        match self {
+            Maker::Host => None,
+            Maker::Asked => Some("asked"),
+            Maker::Engine => Some("engine"),
+        }
+    }
+
+    fn parse(text: Option<&str>) -> Maker {
+        match text {
+            Some("asked") => Maker::Asked,
+            Some("engine") => Maker::Engine,
+            _ => Maker::Host,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +142,8 @@ fn backfill(row: &Row) -> Result<Backfill, Error> {
         requested_at_ms: row.get("requested_at")?,
         ended_at_ms: row.get("ended_at")?,
         message: row.get("message")?,
+        maker: Maker::parse(row.get::<Option<String>>("maker")?.as_deref()),
+        notes: row.get("notes")?,
     })
 }
 
@@ -240,6 +273,24 @@ pub async fn set_instance(tx: &mut Tx, id: i64, key: &str, instance_id: &str) ->
     tx.execute(CODE, &[id.into(), instance_id.into()]).await.map(drop)
 }
 
+/// Notes who begins the dates.
+pub async fn set_maker(tx: &mut Tx, id: i64, maker: Maker) -> Result<(), Error> {
+    const SET: &str = "UPDATE backfills SET maker = $2 WHERE id = $1";
+    tx.execute(SET, &[id.into(), maker.as_str().into()]).await.map(drop)
+}
+
+/// Notes that its engine begins the dates.
+pub async fn set_made_by_engine(tx: &mut Tx, id: i64, code: &str, notes: Option<&str>) -> Result<(), Error> {
+    const SET: &str = "UPDATE backfills SET maker = 'engine', code = $2, notes = $3 WHERE id = $1";
+    tx.execute(SET, &[id.into(), code.into(), notes.into()]).await.map(drop)
+}
+
+/// Whether an engine is making one.
+pub async fn has_made_by_engine(db: &Db) -> Result<bool, Error> {
+    const HAS: &str = "SELECT 1 FROM backfills WHERE ended_at IS NULL AND maker = 'engine' LIMIT 1";
+    Ok(!db.read(HAS, &[]).await?.is_empty())
+}
+
 /// Writes how a run ended.
 pub async fn end_run(tx: &mut Tx, key: &str, state: &str, message: Option<&str>) -> Result<(), Error> {
     const END: &str = "UPDATE backfill_runs SET state = $2, message = $3 WHERE key = $1";
@@ -302,6 +353,35 @@ pub async fn counts(db: &Db, id: i64, workflows: usize) -> Result<Counts, Error>
     let rows = db.read(COUNTS, &[id.into(), workflows.into()]).await?;
     let row = rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("a count has a row")))?;
     Ok(Counts { success: row.get(0)?, failed: row.get(1)?, running: row.get(2)? })
+}
+
+/// A run that an engine made of a backfill.
+pub struct MadeRun {
+    pub business_time_ms: i64,
+    pub instance_id: String,
+    pub state: String,
+    pub message: Option<String>,
+    pub has_ended: bool,
+}
+
+/// The runs that a workflow's engine made under this code, oldest first.
+pub async fn made_runs(db: &Db, workflow_id: i64, code: &str) -> Result<Vec<MadeRun>, Error> {
+    const RUNS: &str = "SELECT business_time, instance_id, state, message, ended_at IS NOT NULL AS has_ended FROM runs \
+        WHERE workflow_id = $1 AND trigger_code = $2 AND cause = 'backfill' AND business_time IS NOT NULL \
+        AND instance_id IS NOT NULL ORDER BY id";
+    let rows = db.read(RUNS, &[workflow_id.into(), code.into()]).await?;
+    rows.iter()
+        .map(|row| {
+            let mut row = row.by_name();
+            Ok(MadeRun {
+                business_time_ms: row.get("business_time")?,
+                instance_id: row.get("instance_id")?,
+                state: row.get("state")?,
+                message: row.get("message")?,
+                has_ended: row.get("has_ended")?,
+            })
+        })
+        .collect()
 }
 
 /// A run's end, as it is watched.

@@ -97,6 +97,8 @@ pub struct BackfillView {
     truncated: bool,
     /// Why a run was not started. Null, too, if `withheld`.
     message: Option<String>,
+    /// What its engine does otherwise than asked, where it begins the dates itself. Null: Lakeport begins them.
+    notes: Option<String>,
     /// A task of the workflow has used a data source that the caller may not use: texts of errors are left out.
     withheld: bool,
     requested_by: String,
@@ -163,6 +165,7 @@ impl BackfillView {
             running,
             left: total as i64 - counts.success - counts.failed - running,
             message: backfill.message.filter(|_| !withheld),
+            notes: backfill.notes,
             withheld,
             requested_at: time::shown(backfill.requested_at_ms, zone),
             ended_at: backfill.ended_at_ms.map(|at_ms| time::shown(at_ms, zone)),

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::made::{self, Made};
 use super::progress::{self, Outcome, Row};
-use super::store::{self, Backfill, Begun, Ended, RunEnd, State};
+use super::store::{self, Backfill, Begun, Ended, Maker, RunEnd, State};
 use super::{CAUSE, TOPIC};
 use crate::engines;
 use crate::execution_records::Run;
@@ -43,15 +44,15 @@ const UNTAKEN_MAX: u32 = 3;
 /// Starts and stops under way.
 const CALLS_AT_ONCE: usize = 64;
 /// The pause before a start is tried again while the engine is away: the first one, and the longest.
-const RETRY_WAIT: Duration = Duration::from_millis(500);
-const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+pub const RETRY_WAIT: Duration = Duration::from_millis(500);
+pub const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The pause before a run is begun that waits for its turn. It waits as long as it takes.
 const TURN_INTERVAL: Duration = Duration::from_secs(2);
 /// How long one start is tried.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
 /// The code of a workflow that is gone.
-const NOT_DEPLOYED: &str = "not_deployed";
+pub const NOT_DEPLOYED: &str = "not_deployed";
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Executions>) {
@@ -74,12 +75,18 @@ type RunPlace = (i64, usize, usize);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
+    /// Asks the engine to make all of it.
+    Ask,
     Start,
     Stop,
 }
 
 /// The outcome of a call.
-enum Said {
+pub enum Said {
+    /// The engine makes all of it, under this code.
+    Made(String),
+    /// Its runs are begun here.
+    Host,
     /// The engine has it under this key.
     Started(String),
     /// The engine was asked for it under this key, and its answer is not known: its watcher finds it, or ends it.
@@ -96,14 +103,26 @@ enum Said {
 
 /// Why a run was not started.
 #[derive(Clone)]
-struct Failure {
-    code: &'static str,
-    message: String,
+pub struct Failure {
+    pub code: &'static str,
+    pub message: String,
+}
+
+/// Who begins the dates of a backfill.
+enum By {
+    /// Its engine may be asked to.
+    Undecided,
+    Host,
+    Engine {
+        code: String,
+        made: Made,
+    },
 }
 
 /// A backfill that has not ended.
 struct Active {
     backfill: Arc<Backfill>,
+    by: By,
     is_stopping: bool,
     /// The first date that was not begun.
     next: usize,
@@ -127,7 +146,14 @@ struct Active {
 
 impl Active {
     fn new(backfill: Backfill, begun: Vec<Begun>) -> Active {
+        let by = match (backfill.maker, &backfill.code) {
+            (Maker::Engine, Some(code)) => By::Engine { code: code.clone(), made: Made::new(&begun) },
+            _ if made::may_be(&backfill, !begun.is_empty()) => By::Undecided,
+            _ => By::Host,
+        };
+        let begun = if matches!(by, By::Host) { begun } else { Vec::new() };
         let mut active = Active {
+            by,
             is_stopping: backfill.state == State::Stopping,
             next: begun.iter().map(|one| one.position + 1).max().unwrap_or(0),
             has_failed: begun.iter().any(|one| one.state == "failed"),
@@ -169,6 +195,9 @@ impl Active {
 
     /// Skips what will not run, ends dates, and begins others.
     fn plan(&mut self) {
+        if !matches!(self.by, By::Host) {
+            return;
+        }
         let backfill = Arc::clone(&self.backfill);
         let (steps, strategy, is_stopping) = (&backfill.steps, backfill.strategy, self.is_stopping);
         let mut has_failed = self.has_failed;
@@ -226,7 +255,7 @@ impl Active {
                 if !end.has_ended {
                     self.has_started = true;
                 } else if end.instance_id.is_some() {
-                    *row = row_of(end, is_stopping);
+                    *row = row_of(&end.state, is_stopping);
                     self.has_failed |= *row == Row::Failed;
                 } else {
                     let tries = self.untaken.entry((position, place)).or_default();
@@ -247,6 +276,19 @@ impl Active {
 
     /// How it ended, if it has.
     fn ended(&self) -> Option<State> {
+        let dates = self.backfill.dates.len();
+        match &self.by {
+            By::Undecided => return None,
+            By::Engine { made, .. } if !made.has_ended(dates, self.is_stopping) => return None,
+            By::Engine { made, .. } => {
+                return Some(match self.is_stopping {
+                    true => State::Cancelled,
+                    false if made.is_success(dates) => State::Success,
+                    false => State::Failed,
+                });
+            }
+            By::Host => {}
+        }
         if !self.lanes.is_empty() || self.begins_more() {
             return None;
         }
@@ -294,6 +336,18 @@ impl Work for Shift {
         let (id, position, place) = run;
         let Some(active) = self.active.get_mut(&id) else { return };
         match said {
+            Ok(Said::Host) => {
+                active.by = By::Host;
+                active.plan();
+            }
+            Ok(Said::Made(code)) => {
+                active.has_started = true;
+                active.by = By::Engine { code, made: Made::new(&[]) };
+            }
+            Ok(Said::Refused(failure)) if kind == Kind::Ask => {
+                (active.by, active.gives_up, active.has_failed) = (By::Host, true, true);
+                active.failure = Some(failure);
+            }
             Ok(Said::Started(key)) => {
                 active.has_started = true;
                 active.row(position, place).into_iter().for_each(|row| *row = Row::Running(key.clone()));
@@ -314,7 +368,7 @@ impl Work for Shift {
             }
             Ok(Said::Stopping) => {}
             // What is stored counts; it is read once its other calls have ended.
-            Ok(Said::Open) | Err(_) if kind == Kind::Start => _ = self.active.remove(&id),
+            Ok(Said::Open) | Err(_) if kind != Kind::Stop => _ = self.active.remove(&id),
             Ok(Said::Open) | Err(_) => {}
         }
     }
@@ -357,7 +411,26 @@ impl Shift {
             self.write(&some).await?;
             self.active.values_mut().for_each(|active| active.take_in(&some));
         }
+        self.follow_made().await?;
         self.active.values_mut().for_each(Active::plan);
+        Ok(())
+    }
+
+    /// Notes the runs of backfills that engines make.
+    async fn follow_made(&mut self) -> Result<(), Error> {
+        for active in self.active.values_mut() {
+            let By::Engine { code, made } = &mut active.by else { continue };
+            let backfill = &active.backfill;
+            let runs = store::made_runs(&self.state.db, backfill.workflow_id, code).await?;
+            let news = made.news(backfill, runs, active.is_stopping);
+            if !news.is_empty() {
+                let mut tx = self.state.db.begin().await?;
+                tx.guard(&self.held).await?;
+                made::write(&mut tx, backfill, &news).await?;
+                tx.commit().await?;
+            }
+            made.take_in(news);
+        }
         Ok(())
     }
 
@@ -374,7 +447,7 @@ impl Shift {
                 if !end.has_ended || (end.instance_id.is_none() && active.begins_again(at)) {
                     continue;
                 }
-                let state = match row_of(end, active.is_stopping) {
+                let state = match row_of(&end.state, active.is_stopping) {
                     Row::Success => "success",
                     Row::Cancelled => "cancelled",
                     _ => "failed",
@@ -422,6 +495,19 @@ impl Shift {
                 place,
                 has_waited: false,
             };
+            let whole = |kind: Kind| ((id, 0, 0), kind);
+            let is_idle = |jobs: &Jobs<(RunPlace, Kind), (), Said>, kind| {
+                !jobs.is_full() && !jobs.contains(&whole(kind))
+            };
+            match &active.by {
+                By::Undecided if is_idle(&self.jobs, Kind::Ask) => {
+                    self.jobs.spawn(whole(Kind::Ask), (), call(0, 0).ask());
+                }
+                By::Engine { code, .. } if active.is_stopping && is_idle(&self.jobs, Kind::Stop) => {
+                    self.jobs.spawn(whole(Kind::Stop), (), call(0, 0).stop_made(code.clone()));
+                }
+                _ => {}
+            }
             while !self.jobs.is_full()
                 && let Some((position, place, key)) = active.resumed.pop()
             {
@@ -455,8 +541,8 @@ impl Shift {
 }
 
 /// A run that was stopped by hand has failed.
-fn row_of(end: &RunEnd, is_stopping: bool) -> Row {
-    match end.state.as_str() {
+pub fn row_of(state: &str, is_stopping: bool) -> Row {
+    match state {
         "success" => Row::Success,
         "stopped" if is_stopping => Row::Cancelled,
         _ => Row::Failed,
@@ -468,12 +554,12 @@ pub fn announce(tx: &mut Tx, id: i64) {
     tx.changed(TOPIC, id.to_string());
 }
 
-/// A call about one run to its engine.
-struct Call {
-    state: Arc<Executions>,
+/// A call about one run, or about all of them, to its engine.
+pub struct Call {
+    pub state: Arc<Executions>,
     held: Arc<Held>,
     halted: CancellationToken,
-    backfill: Arc<Backfill>,
+    pub backfill: Arc<Backfill>,
     position: usize,
     place: usize,
     /// It was not its turn before.
@@ -483,7 +569,16 @@ struct Call {
 impl Call {
     /// Starts the run; while the engine is away, again and again. `key`: of a start whose outcome is not known.
     async fn start(self, key: Option<String>) -> Said {
-        match self.halted.run_until_cancelled(self.try_start(key)).await {
+        self.until_halted(self.try_start(key)).await
+    }
+
+    /// Asks the engine to make all of it; while the engine is away, again and again.
+    async fn ask(self) -> Said {
+        self.until_halted(self.try_ask()).await
+    }
+
+    async fn until_halted(&self, trying: impl Future<Output = Result<Said, Error>>) -> Said {
+        match self.halted.run_until_cancelled(trying).await {
             None => Said::Open,
             Some(Ok(said)) => said,
             Some(Err(error)) => {
@@ -589,12 +684,12 @@ impl Call {
         runs::start_run(&self.state, &deployed, &start, Some(key.to_owned()), &self.id()).await
     }
 
-    fn workflow_id(&self) -> i64 {
+    pub fn workflow_id(&self) -> i64 {
         self.backfill.steps[self.place].workflow_id
     }
 
     /// Of its calls, in logs.
-    fn id(&self) -> String {
+    pub fn id(&self) -> String {
         format!("backfill-{}", self.backfill.id)
     }
 
@@ -610,7 +705,18 @@ impl Call {
 
     /// Asks the engine to stop the run; it is asked again after a pause, until the run has ended.
     async fn stop(self, key: String) -> Said {
-        if let Err(error) = self.try_stop(&key).await {
+        let stopped = self.try_stop(&key).await;
+        self.stopping(stopped).await
+    }
+
+    /// The same for all of it, which its engine makes.
+    async fn stop_made(self, code: String) -> Said {
+        let stopped = self.try_stop_made(&code).await;
+        self.stopping(stopped).await
+    }
+
+    async fn stopping(&self, stopped: Result<(), Error>) -> Said {
+        if let Err(error) = stopped {
             tracing::warn!(backfill = self.backfill.id, "a run of a backfill is stopped later: {error}");
         }
         self.halted.run_until_cancelled(sleep(POLL)).await;
@@ -629,7 +735,7 @@ impl Call {
     }
 
     /// One transaction under the lease.
-    async fn write(&self, change: impl AsyncFnOnce(&mut Tx) -> Result<(), Error>) -> Result<(), Error> {
+    pub async fn write(&self, change: impl AsyncFnOnce(&mut Tx) -> Result<(), Error>) -> Result<(), Error> {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         change(&mut tx).await?;

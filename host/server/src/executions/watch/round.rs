@@ -8,6 +8,7 @@ use lakeport_base::time::HOUR_MS;
 use lakeport_bindings::engine::model::{WatchRequest, WorkflowRef};
 
 use super::{INSTANCES_MAX, Watch, Written, open_run, watched};
+use crate::executions::backfills;
 use crate::executions::runs::{self, Run};
 use crate::workflows;
 
@@ -65,9 +66,11 @@ impl Watch<'_> {
             return Ok(Round::More);
         }
         let open = runs::store::open_workflows(db, engine).await?;
-        let own = if open.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
+        // An engine that makes a backfill begins runs that nobody here has asked for.
+        let is_making = backfills::store::has_made_by_engine(db).await?;
+        let own = if open.is_empty() && !is_making { IDLE_INTERVAL } else { OPEN_INTERVAL };
         // A start without an answer is looked for.
-        let is_open = runs::store::has_unanswered(db, engine).await?;
+        let is_open = is_making || runs::store::has_unanswered(db, engine).await?;
         let wait = wait.filter(|_| !buckets.is_empty() && !is_open);
         Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL))))
     }

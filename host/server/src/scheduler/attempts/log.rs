@@ -1,6 +1,7 @@
 //! The log of one attempt: complete lines with times, without control characters, with a size limit.
 
 use chrono_tz::Tz;
+use lakeport_base::text::is_unsafe;
 use lakeport_base::time;
 
 use super::store::Piece;
@@ -91,7 +92,7 @@ impl Pending {
 
 /// One line of a log, with its line break.
 pub fn line(now_ms: i64, zone: Tz, text: &str) -> String {
-    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let plain = text.chars().map(|c| if is_unsafe(c) { ' ' } else { c });
     let mut line: String = plain.clone().take(LINE_MAX_CHARS).collect();
     if plain.clone().nth(LINE_MAX_CHARS).is_some() {
         line.push('…');
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_line_is_whole_and_plain() {
-        let line = line(0, Tz::UTC, "a\nb\u{1b}[31m");
-        assert_eq!(line, "1970-01-01 00:00:00 a b [31m\n");
+        let line = line(0, Tz::UTC, "a\nb\u{1b}[31m\u{202e}c\u{2028}d");
+        assert_eq!(line, "1970-01-01 00:00:00 a b [31m c d\n");
     }
 
     #[test]

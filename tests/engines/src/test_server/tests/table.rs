@@ -1,8 +1,8 @@
 //! The table of calls against the OpenAPI documents, where they are there.
 
-use super::super::openapi::Document;
 use super::super::table;
 use super::*;
+use crate::openapi::Document;
 
 #[test]
 fn the_calls_are_those_of_the_documents() {
