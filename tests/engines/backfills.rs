@@ -4,31 +4,44 @@ use lakeport_engine_tests::{Access, Generation, TestServer};
 use lakeport_tests::eventually;
 use serde_json::{Value, json};
 
-use crate::pair::{self, DS, Pair, SOON};
+use crate::pair::{DS, Pair, SOON};
+use crate::proxy::{Fault, Proxy};
 
 const DATES: [&str; 3] = ["2026-02-27 03:00:00", "2026-02-28 03:00:00", "2026-03-01 03:00:00"];
+const START: &str = "executors/start-";
 
 /// A server with such an engine, and a workflow there of this script, which is online.
 fn online(access: Access, script: &str) -> (Pair, String) {
-    let pair = Pair::on(access, None);
-    let mut config = pair::config(&pair.access);
-    config["nativeBackfill"] = json!(true);
-    let form = json!({ "config": config });
+    online_on(Pair::on(access, None), script)
+}
+
+fn online_on(pair: Pair, script: &str) -> (Pair, String) {
+    let form = json!({ "config": config(&pair) });
     pair.server().put(&format!("/api/v1/engines/{DS}"), &form).data();
-    let definition = json!({ "workflow": {}, "tasks": [{ "taskName": "day", "taskType": "SHELL", "sqlContent": script }] });
-    let id = pair.deployed(DS, "made there", &definition);
+    let task = json!({ "taskName": "day", "taskType": "SHELL", "sqlContent": script });
+    let id = pair.deployed(DS, "made there", &json!({ "workflow": {}, "tasks": [task] }));
     let path = format!("/api/v1/workflows/{id}");
-    pair.server()
-        .put(&format!("{path}/schedule"), &json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC" }))
-        .data();
+    let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC" });
+    pair.server().put(&format!("{path}/schedule"), &schedule).data();
     pair.server().post(&format!("{path}/schedule/online"), &json!({})).data();
     (pair, path)
 }
 
-/// Starts one of all dates, in ascending order; returns its code.
+/// What the engine has, and that it makes backfills itself.
+fn config(pair: &Pair) -> Value {
+    let mut config = pair.server().get(&format!("/api/v1/engines/{DS}")).data()["config"].clone();
+    config["nativeBackfill"] = json!(true);
+    config
+}
+
+/// All dates, in ascending order.
+fn form() -> Value {
+    json!({ "mode": "list", "scheduleDateList": DATES.join(","), "executionOrder": "ASC_ORDER" })
+}
+
+/// Starts one of all dates; returns its code.
 fn start(pair: &Pair, path: &str) -> String {
-    let form = json!({ "mode": "list", "scheduleDateList": DATES.join(","), "executionOrder": "ASC_ORDER" });
-    let code = pair.server().post(&format!("{path}/backfill"), &form).data();
+    let code = pair.server().post(&format!("{path}/backfill"), &form()).data();
     let code = code.as_str().expect("a code").to_owned();
     assert!(code.starts_with("backfill-"), "{code}");
     code
@@ -47,7 +60,7 @@ fn states(view: &Value) -> Vec<&str> {
 }
 
 fn starts(server: &TestServer) -> usize {
-    server.requests().iter().filter(|request| request.contains("executors/start-")).count()
+    server.requests().iter().filter(|request| request.contains(START)).count()
 }
 
 /// All dates of one start run, each once, and are seen as runs of a backfill.
@@ -96,6 +109,39 @@ fn no_date_follows_one_that_failed() {
     let view = ended(&pair, &code);
     assert_eq!(view["state"], "failed", "{view}");
     assert_eq!(states(&view), ["success", "failed", "skipped"], "{view}");
+}
+
+#[test]
+fn a_start_whose_answer_is_lost_is_one_start() {
+    let server = TestServer::start(Generation::V32);
+    let (proxy, _) = Proxy::before(&server.access());
+    let (pair, path) = online_on(Pair::on(server.access(), Some(proxy)), "true");
+    pair.proxy().spoil(START, Fault::Lost, 1);
+    let code = start(&pair, &path);
+    let view = ended(&pair, &code);
+    assert_eq!((&view["state"], states(&view)), (&json!("success"), vec!["success"; 3]), "{view}");
+    assert!(view["notes"].is_string(), "{view}");
+    assert_eq!(starts(&server), 1);
+}
+
+#[test]
+fn a_kill_begins_no_date_twice() {
+    for point in ["backfill.asked", "backfill.accepted"] {
+        let server = TestServer::start(Generation::V32);
+        let (mut pair, path) = online(server.access(), "true");
+        let headers = [("Content-Type", "application/json")];
+        let (backfill, body) = (format!("{path}/backfill"), form().to_string());
+        pair.lake.server.killed_at(point, |client| {
+            _ = client.try_send("POST", &backfill, &headers, body.as_bytes());
+        });
+        let successes = || {
+            let runs = pair.server().get(&format!("{path}/runs")).data();
+            let runs = runs["records"].as_array().expect("runs").clone();
+            runs.iter().filter(|run| run["status"] == "success").count()
+        };
+        eventually("all dates ran", SOON, || (successes() >= DATES.len()).then_some(()));
+        assert_eq!((starts(&server), successes()), (1, DATES.len()), "{point}");
+    }
 }
 
 #[test]

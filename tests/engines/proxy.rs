@@ -56,6 +56,19 @@ pub struct Proxy {
     shared: Arc<Mutex<Shared>>,
 }
 
+impl Exchange {
+    /// One that is not in the form of this server: no document has it.
+    fn unreadable(line: &str) -> Exchange {
+        Exchange {
+            method: "unreadable".to_owned(),
+            path: line.to_owned(),
+            params: Vec::new(),
+            status: 0,
+            answer: Value::Null,
+        }
+    }
+}
+
 /// The most requests of one recording.
 const RECORDED_MAX: usize = 20_000;
 /// The largest request that is passed on, in bytes.
@@ -86,10 +99,10 @@ impl Proxy {
     }
 
     /// What does not fit the OpenAPI document of the version, each text once, and how many requests there were. Those
-    /// that the server does not know, and refusals of log-ins, are no part of it.
-    pub fn misfits(&self, document: &Document) -> (usize, Vec<String>) {
+    /// whose paths end so are left out.
+    pub fn misfits(&self, document: &Document, unknown: &[&str]) -> (usize, Vec<String>) {
         let recorded = self.shared.lock().expect("no panic while it is held").recorded.clone();
-        let known = recorded.iter().filter(|one| !matches!(one.status, 401 | 404));
+        let known = recorded.iter().filter(|one| !unknown.iter().any(|end| one.path.ends_with(end)));
         let mut problems: Vec<String> = known
             .flat_map(|one| {
                 let line = format!("{} {}", one.method, one.path);
@@ -145,12 +158,10 @@ fn pass_on(mut client: TcpStream, to: &str, shared: &Mutex<Shared>) -> std::io::
         }
         None => {
             let whole = ask(to, &request)?;
-            if let Some(exchange) = exchange(&request, &whole) {
-                let recorded = &mut shared.lock().expect("no panic while it is held").recorded;
-                if recorded.len() < RECORDED_MAX {
-                    recorded.push(exchange);
-                }
-            }
+            let exchange = exchange(&request, &whole).unwrap_or_else(|| Exchange::unreadable(&line));
+            let recorded = &mut shared.lock().expect("no panic while it is held").recorded;
+            assert!(recorded.len() < RECORDED_MAX, "a recording has {RECORDED_MAX} requests at most");
+            recorded.push(exchange);
             client.write_all(&whole)
         }
     }

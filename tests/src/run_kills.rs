@@ -1,11 +1,11 @@
 //! Runs of workflows under a server that is killed: at random moments, or once at each named point. Their effects in the
 //! data sources are counted.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{Client, Kind, Lake, Store, Warehouse, eventually};
+use crate::{Client, Kind, Lake, Store, Warehouse};
 
 /// Tasks of one run: so many chains, each so long.
 const CHAINS: usize = 3;
@@ -13,6 +13,10 @@ const LENGTH: usize = 4;
 /// A kill comes at most so many milliseconds after the starts.
 const MOMENT_MAX_MS: u64 = 400;
 const ENDED_MAX: Duration = Duration::from_secs(120);
+/// The interval of looking whether all have ended, which costs the server something.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Runs that a failed check shows.
+const LEFT_SHOWN: usize = 5;
 /// Gives the moments of an earlier run back.
 const SEED: &str = "LAKEPORT_TEST_SEED";
 
@@ -66,6 +70,25 @@ impl Noting {
         (!is_open && begun.iter().all(|run| run["status"] == "success")).then_some(begun.len())
     }
 
+    /// The runs that have not ended well, with the tasks of the first ones that have not.
+    fn left(&self, lake: &Lake) -> String {
+        let page = lake.server.get(&format!("{}/runs?pageSize=500", self.path())).data();
+        let all = page["records"].as_array().expect("runs").clone();
+        let bad: Vec<&Value> = all.iter().filter(|run| run["status"] != "success").collect();
+        let mut told = format!("{} of {} runs: ", bad.len(), all.len());
+        for run in bad.iter().filter(|run| run["instanceId"].is_string()).take(LEFT_SHOWN) {
+            let id = run["instanceId"].as_str().unwrap_or_default();
+            let detail = lake.server.get(&format!("{}/runs/{id}", self.path())).data();
+            let tasks = detail["tasks"].as_array().expect("tasks").iter();
+            let bad = tasks.filter(|task| task["state"] != "success").map(|task| {
+                format!("{} {} {}", task["taskName"], task["state"], task["execution"]["errorMessage"])
+            });
+            let bad: Vec<String> = bad.collect();
+            told.push_str(&format!("{id} {} {}: [{}]; ", run["status"], run["errorMessage"], bad.join(", ")));
+        }
+        told
+    }
+
     /// Waits until all runs have ended well, and checks that each task of each has its effect, once; returns the number of
     /// runs.
     pub fn check(&self, lake: &Lake, when: &str) -> usize {
@@ -73,9 +96,21 @@ impl Noting {
         let count = |query: &str| usize::try_from(self.shop.numbers(query)[0]).expect("a count");
         let distinct = || count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
         // A run that a schedule has begun is listed a moment later.
-        let runs = eventually(&format!("{when}: no task is lost on {kind}"), ENDED_MAX, || {
-            self.runs(lake).filter(|runs| distinct() == runs * CHAINS * LENGTH)
-        });
+        let deadline = Instant::now() + ENDED_MAX;
+        let runs = loop {
+            let ended = self.runs(lake);
+            if let Some(runs) = ended.filter(|runs| distinct() == runs * CHAINS * LENGTH) {
+                break runs;
+            }
+            let is_late = Instant::now() > deadline;
+            assert!(
+                !is_late,
+                "{when}: a task is lost on {kind}, or late: {} effects; {}",
+                distinct(),
+                self.left(lake)
+            );
+            std::thread::sleep(LOOK_INTERVAL);
+        };
         let more = count("SELECT count(*) FROM noted") - distinct();
         eprintln!("{kind}: {runs} runs, {} tasks, {more} more effects", runs * CHAINS * LENGTH);
         assert_eq!(more, 0, "{when}: effects twice on {kind}");

@@ -339,6 +339,10 @@ fn recycled_tables_do_not_block_task_changes() {
         let (source, [a, b, c]) = tables(&lake);
         let id = lake.workflow("w");
         let task = lake.task(id, "t", source, "INSERT INTO b SELECT * FROM a", [&[a], &[b]]);
+        let (sql, other) = ("INSERT INTO shop SELECT * FROM main.a, b", "SELECT * FROM other.a");
+        let form = json!({ "task": { "workflowId": id, "taskName": "found", "taskType": "SQL",
+            "datasourceId": source, "sqlContent": sql } });
+        let found = format!("{TASKS}/{}", id_of(&lake.server.post(TASKS, &form).data()));
         let bin = format!("UPDATE tables SET status = 'deprecated' WHERE id IN ({a}, {c})");
         lake.server.execute(&bin);
         let task = format!("{TASKS}/{task}");
@@ -347,6 +351,11 @@ fn recycled_tables_do_not_block_task_changes() {
         let wider = lake.server.put(&task, &json!({ "inputTableIds": [a, c] }));
         assert_eq!(named(&wider), ["inputTableIds"]);
         assert!(wider.message().ends_with(&format!("there is no table {c}")), "the new one alone: {wider:?}");
+        // Tables that were found in the SQL stay with the same SQL.
+        let kept = lake.server.put(&found, &json!({ "task": { "sqlContent": sql } })).data();
+        assert_eq!(kept["inputTableIds"], json!([b, a]));
+        let left = lake.server.put(&found, &json!({ "task": { "sqlContent": other } })).data();
+        assert_eq!(left["inputTableIds"], json!([]));
     }
 }
 

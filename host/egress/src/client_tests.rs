@@ -187,3 +187,27 @@ fn a_file_without_certificates_is_refused_by_its_name() {
         assert!(message.contains("egress_ca_file") && message.contains(name), "{message}");
     }
 }
+
+#[tokio::test]
+async fn a_name_that_turns_elsewhere_is_judged_again() {
+    let address = server(GOOD.to_owned()).await;
+    let answers = Arc::new(std::sync::Mutex::new(vec!["169.254.169.254", "10.0.0.1", "127.0.0.1"]));
+    let left = Arc::clone(&answers);
+    // Each look-up has another answer, as if the name's owner wanted to get past a judgement.
+    let resolver = move |_: &str, port| {
+        let next = left.lock().unwrap().pop().expect("one look-up for each connection");
+        Ok(vec![SocketAddr::new(next.parse().unwrap(), port)])
+    };
+    let allow = [format!("127.0.0.1:{}", address.port())];
+    let policy = Policy { resolver: Arc::new(resolver), ..Policy::parse(&allow).unwrap() };
+    let client = HttpClient::new(policy.clone(), None).unwrap();
+    let url = format!("http://rebind.example:{}/", address.port());
+    let seen: Value = client.get_json(&url, Limits::default()).await.unwrap();
+    assert_eq!(seen["seen"], 1);
+    assert_eq!(answers.lock().unwrap().len(), 2);
+    // A private address is no loopback one, and none of the metadata service.
+    assert_eq!(policy.resolve("rebind.example", 80).await.unwrap()[0].ip().to_string(), "10.0.0.1");
+    let error = client.get_json::<Value>(&url, Limits::default()).await.unwrap_err();
+    assert_eq!(error.code(), "egress_refused", "{error}");
+    assert!(answers.lock().unwrap().is_empty());
+}

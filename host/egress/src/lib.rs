@@ -10,6 +10,7 @@ mod address;
 mod client;
 mod rule;
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,11 +39,20 @@ const METADATA_NAMES: [&str; 6] = [
     "instance-data.ec2.internal",
 ];
 
+/// Looks a name up, with a port. It may block.
+type Resolver = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
 /// The policy; clones share it.
 #[derive(Clone)]
 pub struct Policy {
     allow: Arc<[Rule]>,
     lookups: Arc<Semaphore>,
+    resolver: Arc<Resolver>,
+}
+
+/// By the system.
+fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok((name, port).to_socket_addrs()?.take(ADDRESSES_MAX).collect())
 }
 
 impl Policy {
@@ -54,14 +64,15 @@ impl Policy {
     }
 
     fn new(allow: Vec<Rule>) -> Policy {
-        Policy { allow: allow.into(), lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+        let lookups = Arc::new(Semaphore::new(LOOKUPS_MAX));
+        Policy { allow: allow.into(), lookups, resolver: Arc::new(look_up) }
     }
 
     /// A copy that also permits this rule.
     #[must_use]
     pub fn and(&self, rule: Rule) -> Policy {
         let allow = self.allow.iter().cloned().chain([rule]).collect();
-        Policy { allow, lookups: Arc::clone(&self.lookups) }
+        Policy { allow, ..self.clone() }
     }
 
     /// Judges an address and the name that resolved to it, if any. 403 `egress_refused`.
@@ -117,13 +128,13 @@ impl Policy {
     }
 
     async fn look_up(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-        let target = (name.to_owned(), port);
+        let (target, resolver) = (name.to_owned(), Arc::clone(&self.resolver));
         let looked_up = async {
             let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(Error::internal)?;
             let look = move || {
                 // Held until the resolver returns, even if the caller no longer waits.
                 let _permit = permit;
-                target.to_socket_addrs().map(|found| found.take(ADDRESSES_MAX).collect::<Vec<_>>())
+                resolver(&target, port)
             };
             let found = tokio::task::spawn_blocking(look).await.map_err(Error::internal)?;
             found.map_err(|_| not_found(name))

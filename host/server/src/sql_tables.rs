@@ -52,6 +52,13 @@ impl ParsedName {
     pub fn table(&self) -> String {
         self.name.rsplit('.').next().unwrap_or_default().to_lowercase()
     }
+
+    /// Whether it may mean the table of these names; without a database it may mean one of any.
+    pub fn may_be(&self, db_name: &str, table_name: &str) -> bool {
+        let mut parts = self.name.rsplit('.');
+        let is_table = parts.next().is_some_and(|part| same(part, table_name));
+        is_table && parts.next().is_none_or(|part| same(part, db_name))
+    }
 }
 
 impl ParsedSql {
@@ -64,7 +71,7 @@ impl ParsedSql {
         let unknown = named(all().filter(|name| !name.is_ambiguous)).map(|names| {
             format!(
                 "the catalogue does not have {names}, so no order of tasks follows from it; synchronise the data source \
-                 or create the table, then save the task again"
+                 or create the table, then save the task's `sqlContent` again"
             )
         });
         let ambiguous = named(all().filter(|name| name.is_ambiguous)).map(|names| {

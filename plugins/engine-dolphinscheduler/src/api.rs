@@ -21,9 +21,15 @@ const NAME_PAGES_MAX: usize = 10;
 /// How long facts about the server are kept.
 const KEEP_S: u32 = 3_600;
 /// A longer answer, parsed, would not fit into the memory of a plugin.
-const ANSWER_MAX_BYTES: u32 = 3 * 1024 * 1024;
+pub const ANSWER_MAX_BYTES: u32 = 3 * 1024 * 1024;
 const PROJECT_MEMO: &str = "project";
 const FLAVOUR_MEMO: &str = "flavour";
+/// How many rows of a list fit into an answer.
+const ROWS_MEMO: &str = "rows";
+/// A page that is too large is asked for again with so many times fewer rows.
+const FEWER: usize = 4;
+/// In how many parts a page may be asked for then.
+pub const PARTS_MAX: usize = FEWER * 2;
 
 /// The parameters of a request.
 pub type Params = Vec<(&'static str, String)>;
@@ -128,6 +134,26 @@ impl Api {
                      `baseUrl` and `version`"
                 );
                 Err(self.with_changes(Error::unavailable(message).retryable()))
+            }
+        }
+    }
+
+    /// Rows of a list after the first `skip` ones, and how many there are in all. Of rows that are so large that a page of
+    /// them is too large for an answer, fewer.
+    pub fn rows(&self, path: &[&str], params: Params, skip: usize) -> Result<(Vec<Value>, usize), Error> {
+        let fitting = memo::get(ROWS_MEMO).and_then(|rows| rows.parse().ok());
+        let mut size = fitting.filter(|rows| (1..=PAGE_ROWS).contains(rows)).unwrap_or(PAGE_ROWS);
+        loop {
+            match self.page(path, params.clone(), skip / size + 1, size) {
+                Err(error) if error.code == "limit_exceeded" && size > 1 => {
+                    size = (size / FEWER).max(1);
+                    memo::put(ROWS_MEMO, &size.to_string(), KEEP_S);
+                }
+                Err(error) => return Err(error),
+                Ok((mut rows, total)) => {
+                    rows.drain(..(skip % size).min(rows.len()));
+                    return Ok((rows, total));
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ use lakeport_sdk::engine::{
 use lakeport_sdk::serde_json::{Value, json};
 
 use crate::api::Api;
+use crate::config::Settings;
 use crate::control;
 use crate::instance;
 use crate::runs::{self, CLOCKS_APART_MS, DETAILS_OF_SEARCH, Order, PAGES_MAX, Search};
@@ -32,7 +33,15 @@ pub fn is_key(key: &str) -> bool {
 }
 
 pub fn start(request: &BackfillRequest) -> Result<BackfillStarted, Error> {
-    let api = open()?;
+    if !Settings::read()?.native_backfill {
+        return Err(Error::unsupported("the setting `nativeBackfill` is off"));
+    }
+    let (api, workflow) = (Api::open()?, &request.workflow);
+    // The watch lists the runs of the configured one.
+    let project = api.project;
+    if api.project_of(workflow) != project {
+        return Err(Error::unsupported("`workflow`: it is in another project than the configured one"));
+    }
     if request.dependent_mode != "OFF_MODE" {
         return Err(Error::unsupported("`dependent-mode`: not all versions run the dependents"));
     }
@@ -42,12 +51,20 @@ pub fn start(request: &BackfillRequest) -> Result<BackfillStarted, Error> {
         ));
     }
     let zone = api.zone();
+    let date = |at: i64| {
+        let text = times::written(at, zone)?;
+        // Of a time that the clock shows twice, the server takes one.
+        match times::read(&json!(text), zone) {
+            Some(read) if read == at => Ok(text),
+            _ => Err(Error::unsupported(format!("`dates`: {text} is two times in the zone {zone}"))),
+        }
+    };
     let dates = match &request.dates {
         Dates::Listed(dates) if dates.len() > DATES_MAX as usize => {
             return Err(Error::unsupported(format!("`dates`: DolphinScheduler takes {DATES_MAX} at most")));
         }
         Dates::Listed(dates) => {
-            let dates = dates.iter().map(|at| times::written(*at, zone)).collect::<Result<Vec<_>, _>>()?;
+            let dates = dates.iter().map(|at| date(*at)).collect::<Result<Vec<_>, Error>>()?;
             json!({"complementScheduleDateList": dates.join(",")})
         }
         Dates::Range(range) => json!({
@@ -55,11 +72,9 @@ pub fn start(request: &BackfillRequest) -> Result<BackfillStarted, Error> {
             "complementEndDate": times::written(range.end, zone)?,
         }),
     };
-    let workflow = &request.workflow;
-    if let Some(found) = found(&api, workflow, &request.key, clock::now() - runs::REPEAT_MS)? {
+    if let (Some(found), _) = found(&api, workflow, &request.key, clock::now() - runs::REPEAT_MS)? {
         return Ok(found);
     }
-    let project = api.project_of(workflow);
     let definition = runs::deployed(&api, project, workflow)?;
     let trigger = format!("{KEY}{}", request.key);
     let run = RunRequest {
@@ -81,45 +96,52 @@ pub fn start(request: &BackfillRequest) -> Result<BackfillStarted, Error> {
     form.extend(runs::dates(api.flavour, &order));
     form.extend(runs::complement(&dates));
     api.ask("POST", &["projects", &project.to_string(), "executors", api.flavour.start], form)?;
-    Ok(BackfillStarted { trigger, instances: Vec::new(), found: false, notes: notes(&api, &order) })
+    Ok(BackfillStarted {
+        trigger,
+        instances: Vec::new(),
+        found: false,
+        notes: notes(&api, order.parallelism),
+    })
 }
 
 /// What it does otherwise than asked.
-fn notes(api: &Api, order: &Order) -> Vec<String> {
+fn notes(api: &Api, parallelism: Option<u32>) -> Vec<String> {
     let mut notes = vec!["DolphinScheduler begins no date after one that failed".to_owned()];
     if !api.flavour.has_order {
         notes.push("this version of DolphinScheduler chooses the order of the dates itself".to_owned());
     }
-    if order.parallelism.is_some() {
-        notes.push("some versions run more or fewer dates side by side than asked for".to_owned());
+    if parallelism.is_some() {
+        notes.push(
+            "3.3.0 to 3.3.2 take the number of dates side by side for the length of a chain".to_owned(),
+        );
     }
     notes
 }
 
 pub fn find(workflow: &WorkflowRef, key: &str, asked: i64) -> Result<Option<BackfillStarted>, Error> {
-    found(&open()?, workflow, key, asked - CLOCKS_APART_MS)
-}
-
-fn open() -> Result<Api, Error> {
-    let api = Api::open()?;
-    if api.settings.native_backfill {
-        return Ok(api);
+    match found(&Api::open()?, workflow, key, asked - CLOCKS_APART_MS)? {
+        (None, false) => {
+            let message = "the workflow has had more runs since than can be looked through at once";
+            Err(Error::unavailable(message).retryable())
+        }
+        (found, _) => Ok(found),
     }
-    Err(Error::unsupported("the setting `nativeBackfill` is off"))
 }
 
+/// The one of a key, and whether all runs were looked at.
 fn found(
     api: &Api,
     workflow: &WorkflowRef,
     key: &str,
     since_ms: i64,
-) -> Result<Option<BackfillStarted>, Error> {
+) -> Result<(Option<BackfillStarted>, bool), Error> {
     let trigger = format!("{KEY}{key}");
-    let rows = rows_of(api, workflow, &trigger, since_ms, |_| true)?;
+    let (rows, is_whole) = rows_of(api, workflow, &trigger, since_ms, |_| true)?;
     let instances: Vec<String> =
         rows.iter().filter_map(|row| row["id"].as_i64()).map(|id| id.to_string()).collect();
     let is_there = !instances.is_empty();
-    Ok(is_there.then_some(BackfillStarted { trigger, instances, found: true, notes: Vec::new() }))
+    let notes = notes(api, None);
+    Ok((is_there.then_some(BackfillStarted { trigger, instances, found: true, notes }), is_whole))
 }
 
 /// Stops the runs that are active: none follows one that was stopped.
@@ -127,35 +149,45 @@ pub fn cancel(workflow: &WorkflowRef, trigger: &str) -> Result<Receipt, Error> {
     let api = Api::open()?;
     let is_active =
         |row: &Value| !instance::is_final(instance::state(row["state"].as_str().unwrap_or_default()));
-    let rows = rows_of(&api, workflow, trigger, clock::now() - ACTIVE_MS, is_active)?;
-    let ids: Vec<i64> = rows.iter().filter_map(|row| row["id"].as_i64()).collect();
-    let mut is_settled = true;
-    for id in ids {
-        is_settled &= control::cancel(workflow, &Target::Instance(id.to_string()))?.settled;
+    let (rows, is_whole) = rows_of(&api, workflow, trigger, clock::now() - ACTIVE_MS, is_active)?;
+    let (mut is_settled, mut refused) = (is_whole, None);
+    // One that cannot be stopped now must not keep the others.
+    for id in rows.iter().filter_map(|row| row["id"].as_i64()) {
+        match control::cancel(workflow, &Target::Instance(id.to_string())) {
+            Ok(receipt) => is_settled &= receipt.settled,
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    if let Some(error) = refused {
+        return Err(error);
     }
     let note = if is_settled { "none of its runs is active" } else { "DolphinScheduler stops its runs" };
     Ok(control::receipt(is_settled, note))
 }
 
-/// The runs of a backfill among these of the workflow, newest first.
+/// The runs of a backfill among these of the workflow, newest first, and whether all were looked at.
 fn rows_of(
     api: &Api,
     workflow: &WorkflowRef,
     trigger: &str,
     since_ms: i64,
     is_wanted: impl Fn(&Value) -> bool,
-) -> Result<Vec<Value>, Error> {
+) -> Result<(Vec<Value>, bool), Error> {
     let Some(code) = workflow.code.as_deref().and_then(|code| code.parse().ok()) else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), true));
     };
     let project = api.project_of(workflow);
     let mut search = Search { api, project, details_left: DETAILS_OF_SEARCH };
+    let (rows, mut is_whole) = search.rows(code, since_ms, PAGES_MAX)?;
     let mut found = Vec::new();
-    for row in search.rows(code, since_ms, PAGES_MAX)?.into_iter().filter(is_wanted) {
-        let given = search.given(&row)?.unwrap_or_default();
+    for row in rows.into_iter().filter(is_wanted) {
+        let Some(given) = search.given(&row)? else {
+            is_whole = false;
+            continue;
+        };
         if given.key.as_deref() == Some(trigger) {
             found.push(row);
         }
     }
-    Ok(found)
+    Ok((found, is_whole))
 }

@@ -2,7 +2,8 @@
 //!
 //! A SQL text becomes its statements, each of which is one JDBC call: `preStatements`, the statement of the
 //! task, `postStatements`. DolphinScheduler takes the rows of one statement only, so of several statements one
-//! may be a query. See [`crate::values`] for what becomes of parameters.
+//! may be a query. From 3.2 on it cuts the statement of the task at semicolons by itself, with a parser that knows
+//! neither dollar quotes nor `\'`; it leaves the others alone. See [`crate::values`] for what becomes of parameters.
 
 use lakeport_sdk::engine::{BodyPart, BodyValue, Param};
 
@@ -22,12 +23,16 @@ pub struct Sql {
     pub is_query: bool,
 }
 
-/// SQL in DolphinScheduler's form; or why it has none.
+/// Stands in the place of a statement that DolphinScheduler would cut.
+const NOTHING: &str = "SELECT 1";
+
+/// SQL in DolphinScheduler's form; or why it has none. `cuts`: it cuts the statement of the task.
 pub fn sql(
     body: &[BodyPart],
     dialect: Dialect,
     params: &[Param],
     globals: &mut Globals,
+    cuts: bool,
 ) -> Result<Sql, String> {
     let tokens = scan(body, dialect)?;
     let splits = !is_compound(&tokens, dialect);
@@ -51,7 +56,16 @@ pub fn sql(
         Some(at) => (*at, true),
         None => (statements.len().checked_sub(1).ok_or("has no statement")?, false),
     };
+    let is_cut = cuts && statements[main].would_be_cut;
+    if is_cut && is_query {
+        let why = "has a query with a text in dollar quotes, or with \\', that DolphinScheduler would cut; write it in \
+                   single quotes, with '' for one";
+        return Err(why.to_owned());
+    }
     let mut texts: Vec<String> = statements.into_iter().map(|one| one.text.trim().to_owned()).collect();
+    if is_cut {
+        return Ok(Sql { before: texts, main: NOTHING.to_owned(), after: Vec::new(), is_query: true });
+    }
     let after = texts.split_off(main + 1);
     let main = texts.pop().unwrap_or_default();
     Ok(Sql { before: texts, main, after, is_query })
@@ -73,6 +87,8 @@ struct Statement {
     text: String,
     words: Vec<(String, usize)>,
     has_code: bool,
+    /// DolphinScheduler would take it for several.
+    would_be_cut: bool,
 }
 
 impl Statement {
@@ -101,12 +117,18 @@ impl Statement {
             }
             Token::Char(c) => self.code(*c, dialect, globals)?,
             // Within a procedure.
-            Token::End => self.text.push(';'),
+            Token::End => {
+                self.text.push(';');
+                self.would_be_cut = true;
+            }
             Token::Bare(value) => {
                 let resolved = resolved(value, params)?;
                 self.splice(bare(resolved, dialect == Dialect::MySql), globals)?;
             }
-            Token::Quoted(content) => self.quoted(content, dialect, params, globals)?,
+            Token::Quoted(content) => {
+                self.would_be_cut |= dialect == Dialect::Postgres && is_hard_to_read(content);
+                self.quoted(content, dialect, params, globals)?;
+            }
         }
         self.has_code = true;
         Ok(())
@@ -221,6 +243,14 @@ impl Statement {
             _ => false,
         }
     }
+}
+
+/// Whether a parser of standard SQL would find its end elsewhere, or a semicolon in it.
+fn is_hard_to_read(content: &[Unit<'_>]) -> bool {
+    let has = |wanted: char| content.iter().any(|unit| matches!(unit, Unit::Char(c) if *c == wanted));
+    let has_pair = content.windows(2).any(|pair| matches!(pair, [Unit::Char('\\'), Unit::Char('\'' | '"')]));
+    let is_dollar = matches!(content.first(), Some(Unit::Char('$')));
+    has_pair || is_dollar && (has(';') || has('\'') || has('"'))
 }
 
 fn looks_like(open: &str) -> String {

@@ -50,9 +50,14 @@ impl Run {
             Err(refusal) => refusal,
         };
         let error = refusal.error(&format!("{what} of the run {}", self.id), false);
-        let is_known = matches!(error.code.as_str(), "not_found" | "forbidden" | "unavailable");
-        // The other codes differ from version to version, and mean that it is in another state.
-        Err(if is_known { error } else { Error { code: "conflict".to_owned(), ..error } })
+        // Each version has its own code for a run that is in another state; 3.3 says so under the code of all faults.
+        let says_so =
+            || ["status", "state", "can not", "cannot"].iter().any(|word| refusal.text.contains(word));
+        let is_of_state = matches!(refusal.code, 50_006 | 50_015) || refusal.code == 10_000 && says_so();
+        Err(match is_of_state {
+            true => Error { code: "conflict".to_owned(), retryable: false, ..error },
+            false => error,
+        })
     }
 }
 

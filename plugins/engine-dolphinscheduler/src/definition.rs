@@ -6,7 +6,7 @@ use lakeport_sdk::engine::{Error, Param, Problem, Task, Workflow};
 use lakeport_sdk::serde_json::{self, Value, json};
 
 use crate::about::{self, SHELL, SQL};
-use crate::api::Params;
+use crate::api::{ANSWER_MAX_BYTES, Params};
 use crate::body;
 use crate::config::Settings;
 use crate::flavour::{Flavour, Tenant};
@@ -107,9 +107,15 @@ pub fn form(workflow: &Workflow, parts: &Parts<'_>) -> Result<Params, Error> {
 
 /// The bytes of a form on the wire.
 pub fn form_bytes(form: &Params) -> usize {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._* ".contains(&byte);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let encoded = |text: &str| text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum::<usize>();
     form.iter().map(|(name, value)| name.len() + encoded(value) + 2).sum()
+}
+
+/// The bytes of a definition's detail, about: its global parameters come three times, and each task with its times and users.
+fn detail_bytes(form: &Params) -> usize {
+    let times = |name: &str| if name == "globalParams" { 3 } else { 1 };
+    form.iter().map(|(name, value)| (value.len() + value.len() / 8) * times(name)).sum()
 }
 
 fn execution_type(concurrency: &str) -> &'static str {
@@ -177,7 +183,8 @@ fn task_params(
         SQL => {
             let source = task.datasource.as_ref().ok_or("has no data source")?;
             let there = parts.sources.get(&source.name).ok_or("has a data source that is not there")?;
-            let sql = body::sql(&task.body, dialect(&source.kind), &params, globals)?;
+            let cuts = parts.flavour.cuts_sql;
+            let sql = body::sql(&task.body, dialect(&source.kind), &params, globals, cuts)?;
             json!({
                 "type": there.kind,
                 "datasource": there.id,
@@ -342,7 +349,12 @@ pub fn problems(workflow: &Workflow, settings: &Settings, flavour: &'static Flav
             );
         }
     }
-    zone_problems(workflow, settings, &mut problems);
+    schedule_problems(workflow, settings, &mut problems);
+    if flavour.tenant == Tenant::Definition && settings.tenant.is_none() {
+        let message = "DolphinScheduler 3.1 has a tenant `default` only if it was made there; else set `tenant` in the engine's \
+             configuration";
+        problems.push(Problem::new("", "adjusted", message));
+    }
     if workflow.description.chars().count() > DESCRIPTION_MAX_CHARS {
         let message = format!("DolphinScheduler gets the first {DESCRIPTION_MAX_CHARS} characters");
         problems.push(Problem::new("description", "adjusted", message));
@@ -353,10 +365,18 @@ pub fn problems(workflow: &Workflow, settings: &Settings, flavour: &'static Flav
     // Codes have fourteen digits, and some more in later years.
     let codes = workflow.tasks.iter().map(|task| (task.id, 999_999_999_999_999)).collect();
     let parts = Parts { flavour, settings, codes: &codes, versions: &HashMap::new(), sources: &sources };
-    let bytes = form(workflow, &parts).map_or(0, |form| form_bytes(&form));
+    let form = form(workflow, &parts).unwrap_or_default();
+    let bytes = form_bytes(&form);
+    let read_bytes = detail_bytes(&form);
     if bytes > FORM_MAX_BYTES {
         let message = format!(
             "its definition has {bytes} bytes as a form; DolphinScheduler takes {FORM_MAX_BYTES} at most"
+        );
+        problems.push(Problem::new("tasks", "unsupported_by_engine", message));
+    } else if read_bytes > ANSWER_MAX_BYTES as usize {
+        let message = format!(
+            "its definition would have about {read_bytes} bytes when it is read from DolphinScheduler; Lakeport reads \
+             {ANSWER_MAX_BYTES} at most"
         );
         problems.push(Problem::new("tasks", "unsupported_by_engine", message));
     }
@@ -402,7 +422,8 @@ fn task_problems(
                     format!("has a data source of the kind {}, which this plugin does not map", source.kind);
                 return problem("datasourceId", "unsupported_by_engine", message);
             }
-            body::sql(&task.body, dialect(&source.kind), &known_params(task, workflow), globals).map(drop)
+            let (dialect, params) = (dialect(&source.kind), known_params(task, workflow));
+            body::sql(&task.body, dialect, &params, globals, flavour.cuts_sql).map(drop)
         }
         _ => body::script(&task.body, &known_params(task, workflow), globals).map(drop),
     };
@@ -412,9 +433,13 @@ fn task_problems(
     }
 }
 
-/// A schedule's dates are of its own zone, and those of other runs of the server's.
-fn zone_problems(workflow: &Workflow, settings: &Settings, problems: &mut Vec<Problem>) {
+/// A schedule has an end after its start. Its dates are of its own zone, and those of other runs of the server's.
+fn schedule_problems(workflow: &Workflow, settings: &Settings, problems: &mut Vec<Problem>) {
     let Some(schedule) = &workflow.schedule else { return };
+    if schedule.end.is_some_and(|end| end <= schedule.start) {
+        let message = "its schedule ends as it starts; DolphinScheduler takes one that ends later";
+        problems.push(Problem::new("schedule", "unsupported_by_engine", message));
+    }
     if schedule.time_zone != settings.time_zone {
         let message = format!(
             "its schedule is in the zone {}, and the server in {}: runs that Lakeport starts have the server's \

@@ -8,6 +8,7 @@
 //! | `startParams` | any | every global parameter, or 3.2.1 loses the run | any |
 //! | order of dates | no parameter | parameter | parameter |
 //! | `$[month_first_day(…)]` and others | no | yes | yes |
+//! | cuts the statement of a SQL task at semicolons | no | yes | yes |
 //!
 //! Newer ones differ in what a list shows: 3.4.3 leaves the start parameters out, as 3.1 does. That is seen in
 //! the answer, so it is no entry here.
@@ -43,6 +44,10 @@ pub struct Flavour {
     pub needs_all_params: bool,
     /// Whether it knows `month_first_day` and other names of time expressions, see [`crate::moment::is_new`].
     pub has_new_times: bool,
+    /// Whether it cuts the statement of a SQL task itself, see [`crate::body`].
+    pub cuts_sql: bool,
+    /// Whether a schedule may say what becomes of missed times.
+    pub may_miss: bool,
 }
 
 /// Where the tenant is said.
@@ -68,6 +73,8 @@ static V31: Flavour = Flavour {
     has_order: false,
     needs_all_params: false,
     has_new_times: false,
+    cuts_sql: false,
+    may_miss: false,
 };
 
 static V32: Flavour = Flavour {
@@ -76,6 +83,8 @@ static V32: Flavour = Flavour {
     has_order: true,
     needs_all_params: true,
     has_new_times: true,
+    cuts_sql: true,
+    may_miss: false,
     definitions: V31.definitions,
     instances: V31.instances,
     start: V31.start,
@@ -104,6 +113,8 @@ static V33: Flavour = Flavour {
     has_order: true,
     needs_all_params: false,
     has_new_times: true,
+    cuts_sql: true,
+    may_miss: true,
 };
 
 /// Begins the trigger of a start that the engine answered with nothing: the key stands in its place.

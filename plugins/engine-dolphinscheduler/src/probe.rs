@@ -1,11 +1,15 @@
 //! The test of an instance: it changes nothing, and a failed check does not end it.
 
-use lakeport_sdk::engine::{Error, TestCheck, TestReport};
+use lakeport_sdk::engine::{Error, TestCheck, TestReport, clock};
 use lakeport_sdk::serde_json::Value;
 
 use crate::about;
 use crate::api::Api;
 use crate::flavour::Tenant;
+use crate::times;
+
+/// How far the clocks may be apart, with the time since a worker gave a sign.
+const CLOCKS_APART_MAX_MS: i64 = 15 * 60_000;
 
 fn check(name: &str, outcome: &str, message: impl Into<String>) -> TestCheck {
     TestCheck { name: name.to_owned(), outcome: outcome.to_owned(), message: message.into() }
@@ -16,15 +20,18 @@ pub fn test() -> Result<TestReport, Error> {
         Ok(api) => api,
         Err(error) => return refused(error),
     };
-    let checks = vec![
+    let workers = api.get(&api.flavour.workers, Vec::new());
+    let clock = workers.as_ref().ok().and_then(|workers| clock_of(workers, api.zone()));
+    let checks = [
         check("reachable", "ok", "the API answers"),
         check("log_in", "ok", "the log-in is accepted"),
         check("version", "ok", format!("it has the API of DolphinScheduler {}", api.flavour.name)),
         check("project", "ok", format!("the project has the code {}", api.project)),
-        workers(&api),
+        self::workers(workers),
         tenant(&api),
         sources(&api),
     ];
+    let checks = checks.into_iter().chain(clock).collect();
     Ok(TestReport { version: Some(api.flavour.name.to_owned()), checks, missing_features: Vec::new() })
 }
 
@@ -44,8 +51,8 @@ fn refused(error: Error) -> Result<TestReport, Error> {
     Ok(TestReport { version: None, checks, missing_features: Vec::new() })
 }
 
-fn workers(api: &Api) -> TestCheck {
-    match api.get(&api.flavour.workers, Vec::new()) {
+fn workers(workers: Result<Value, Error>) -> TestCheck {
+    match workers {
         Ok(Value::Array(workers)) if !workers.is_empty() => {
             let count = workers.len();
             let message = if count == 1 {
@@ -58,6 +65,24 @@ fn workers(api: &Api) -> TestCheck {
         Ok(_) => check("workers", "warning", "no worker is registered: no task would run"),
         Err(error) => check("workers", "skipped", error.message),
     }
+}
+
+/// Whether the times there are of the zone of the settings: runs are looked for by them. `None`: nothing shows the time.
+fn clock_of(workers: &Value, zone: &str) -> Option<TestCheck> {
+    let mut beats = workers.as_array()?.iter();
+    let shown = beats.find_map(|worker| worker["lastHeartbeatTime"].as_str())?;
+    let beat = times::read(&Value::from(shown), zone)?;
+    let apart_ms = (clock::now() - beat).abs();
+    Some(if apart_ms <= CLOCKS_APART_MAX_MS {
+        check("clock", "ok", format!("its clock is in the zone {zone}"))
+    } else {
+        let message = format!(
+            "its clock showed {shown} at the last sign of a worker, which is {} minutes from now in the zone {zone}: no \
+             run would be seen; set `timeZone` to the zone of its clock",
+            apart_ms / 60_000
+        );
+        check("clock", "failed", message)
+    })
 }
 
 /// 3.1 starts nothing without a tenant of its own.

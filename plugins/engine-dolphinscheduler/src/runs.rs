@@ -5,7 +5,7 @@ use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, Workf
 use lakeport_sdk::serde_json::{Value, json};
 
 use crate::answer;
-use crate::api::{Api, PAGE_ROWS, Params};
+use crate::api::{Api, PAGE_ROWS, PARTS_MAX, Params};
 use crate::definition::Existing;
 use crate::deploy::{Place, State};
 use crate::flavour::{self, Flavour, Tenant};
@@ -32,7 +32,7 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
     let definition = deployed(&api, project, &request.workflow)?;
     let now = clock::now();
     let mut search = Search { api: &api, project, details_left: DETAILS_OF_START };
-    let rows = search.rows(definition.code, now - REPEAT_MS, 1)?;
+    let (rows, _) = search.rows(definition.code, now - REPEAT_MS, 1)?;
     if let Some((row, _)) = search.by_key(&rows, &request.key)? {
         let id = row["id"].as_i64().unwrap_or_default();
         return Ok(Started::run(id.to_string(), true));
@@ -173,7 +173,7 @@ pub fn find(queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
             let oldest =
                 queries.iter().filter(|other| other.workflow.id == id).map(|other| other.asked).min();
             let since = oldest.unwrap_or(query.asked) - CLOCKS_APART_MS;
-            lists.push(((project, code), search.rows(code, since, PAGES_MAX)?));
+            lists.push(((project, code), search.rows(code, since, PAGES_MAX)?.0));
         }
         let rows = lists.iter().find(|(of, _)| *of == (project, code)).map(|(_, rows)| rows.as_slice());
         let row = search.by_key(rows.unwrap_or_default(), &query.key)?;
@@ -196,29 +196,32 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The first run of a trigger code: the others continue it.
+    /// The first run of a trigger code: the others continue it. Some versions fail at this call: then it is looked for by
+    /// its key.
     fn by_trigger(&self, code: i64) -> Result<Option<Value>, Error> {
         let path = ["projects", &self.project.to_string(), self.api.flavour.instances, "trigger"];
-        let data = self.api.get_if_there(&path, vec![("triggerCode", code.to_string())])?;
-        Ok(data.and_then(|rows| rows.as_array().and_then(|rows| rows.first().cloned())))
+        let Ok(data) = self.api.send("GET", &path, vec![("triggerCode", code.to_string())])? else {
+            return Ok(None);
+        };
+        Ok(Some(data).and_then(|rows| rows.as_array().and_then(|rows| rows.first().cloned())))
     }
 
-    /// A workflow's runs since then, newest first.
-    pub fn rows(&self, code: i64, since_ms: i64, pages: usize) -> Result<Vec<Value>, Error> {
+    /// A workflow's runs since then, newest first, as many as stand on so many pages, and whether these are all.
+    pub fn rows(&self, code: i64, since_ms: i64, pages: usize) -> Result<(Vec<Value>, bool), Error> {
         let path = ["projects", &self.project.to_string(), self.api.flavour.instances];
         let since = times::written(since_ms, self.api.zone())?;
         let mut all = Vec::new();
-        for number in 1..=pages {
+        for _ in 0..pages * PARTS_MAX {
             let params =
                 vec![(self.api.flavour.listed_definition, code.to_string()), ("startDate", since.clone())];
-            let (rows, total) = self.api.page(&path, params, number, PAGE_ROWS)?;
-            let is_last = rows.is_empty() || number * PAGE_ROWS >= total;
+            let (rows, total) = self.api.rows(&path, params, all.len())?;
+            let is_last = rows.is_empty() || all.len() + rows.len() >= total;
             all.extend(rows);
-            if is_last {
-                break;
+            if is_last || all.len() >= pages * PAGE_ROWS {
+                return Ok((all, is_last));
             }
         }
-        Ok(all)
+        Ok((all, false))
     }
 
     /// The run of a key. Details are read where the list does not show it, as many as are left.

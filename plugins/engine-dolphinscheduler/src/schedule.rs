@@ -8,6 +8,9 @@ use crate::api::{Api, PAGE_ROWS, Params};
 use crate::flavour::Tenant;
 use crate::times;
 
+/// What becomes of times at which the server was down: from 3.4.3 on it can be said, and others take no notice of it.
+const MISSED: &str = "missedFirePolicy";
+const SKIPPED: &str = "SKIP_MISSED";
 /// DolphinScheduler needs an end.
 const NO_END: &str = "2126-01-01 00:00:00";
 
@@ -162,17 +165,24 @@ impl<'a> Schedules<'a> {
             Some(end) => times::written(end, zone)?,
             None => NO_END.to_owned(),
         };
-        Ok(json!({
+        let mut times = json!({
             "startTime": times::written(schedule.start, zone)?,
             "endTime": end,
             "crontab": schedule.cron,
             "timezoneId": schedule.time_zone,
-        }))
+        });
+        if self.api.flavour.may_miss {
+            times[MISSED] = json!(SKIPPED);
+        }
+        Ok(times)
     }
 
     fn is_same(&self, row: &Row, schedule: &Schedule) -> Result<bool, Error> {
         let times = self.times(schedule)?;
-        let is_in_row = |(name, value): (&String, &Value)| row.row[name] == *value;
+        // Only the newest ones show what becomes of missed times.
+        let is_in_row = |(name, value): (&String, &Value)| {
+            row.row[name] == *value || name == MISSED && row.row[name].is_null()
+        };
         let has_words = row.row["failureStrategy"] == *schedule.failure_strategy
             && row.row["warningType"] == *schedule.warning_type;
         Ok(has_words && times.as_object().into_iter().flatten().all(is_in_row))

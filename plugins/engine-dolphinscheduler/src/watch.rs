@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lakeport_sdk::engine::{Error, Instance, OpenRun, WatchPage, WatchRequest, call};
 use lakeport_sdk::serde_json::Value;
 
-use crate::api::{Api, PAGE_ROWS};
+use crate::api::{Api, PAGE_ROWS, PARTS_MAX};
 use crate::instance::{self, Given, is_final};
 use crate::times;
 
@@ -109,10 +109,9 @@ impl Watch<'_> {
             if page > 0 && call::remaining_ms() < SPARE_MS {
                 return Ok((cursor, true));
             }
-            let (number, skip) = (cursor.rows / PAGE_ROWS + 1, cursor.rows % PAGE_ROWS);
             let params = vec![("startDate", start.clone())];
-            let (rows, total) = self.api.page(&path, params, number, PAGE_ROWS)?;
-            for row in rows.iter().skip(skip) {
+            let (rows, total) = self.api.rows(&path, params, cursor.rows)?;
+            for row in &rows {
                 if self.found.len() >= limit || !self.take(row)? {
                     return Ok((cursor, true));
                 }
@@ -120,7 +119,7 @@ impl Watch<'_> {
                 let begun = times::read(&row["startTime"], self.api.zone());
                 cursor.latest_ms = cursor.latest_ms.max(begun.unwrap_or(i64::MIN));
             }
-            if rows.len() <= skip || cursor.rows >= total {
+            if rows.is_empty() || cursor.rows >= total {
                 let next = Cursor { since_ms: cursor.latest_ms, rows: 0, ..cursor };
                 return Ok((next, false));
             }
@@ -189,13 +188,15 @@ impl Watch<'_> {
     fn running(&mut self, missing: &[(&OpenRun, i64)]) -> Result<(), Error> {
         let wanted: BTreeSet<i64> = missing.iter().map(|(_, id)| *id).collect();
         let path = ["projects", &self.api.project.to_string(), self.api.flavour.instances];
-        for number in 1..=RUNNING_PAGES_MAX {
+        let mut read = 0;
+        for _ in 0..RUNNING_PAGES_MAX * PARTS_MAX {
             let params = vec![("stateType", "RUNNING_EXECUTION".to_owned())];
-            let (rows, total) = self.api.page(&path, params, number, PAGE_ROWS)?;
+            let (rows, total) = self.api.rows(&path, params, read)?;
+            read += rows.len();
             for row in rows.iter().filter(|row| row["id"].as_i64().is_some_and(|id| wanted.contains(&id))) {
                 self.take(row)?;
             }
-            if rows.is_empty() || number * PAGE_ROWS >= total {
+            if rows.is_empty() || read >= total.min(RUNNING_PAGES_MAX * PAGE_ROWS) {
                 break;
             }
         }

@@ -49,6 +49,7 @@ fn instructions(access: &Access) -> String {
             "baseUrl": access.base_url,
             "projectName": access.project_name,
             "tenant": access.tenant,
+            "timeZone": "UTC",
         },
         "secrets": { "token": access.token },
     });

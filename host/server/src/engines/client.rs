@@ -77,6 +77,11 @@ impl EngineClient {
         }
     }
 
+    /// The engine's name.
+    pub fn name(&self) -> &str {
+        &self.record.name
+    }
+
     /// With the requests of its calls kept here.
     pub fn recorded_in(self, recording: &Arc<Recording>) -> EngineClient {
         EngineClient { recording: Some(Arc::clone(recording)), ..self }

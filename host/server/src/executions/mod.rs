@@ -97,10 +97,14 @@ fn in_use<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), 
         if engine.fate != Fate::Deleted {
             return Ok(());
         }
-        let what = match runs::store::count_open(tx, &engine.name).await? {
-            0 => return Ok(()),
-            1 => "1 run has".to_owned(),
-            count => format!("{count} runs have"),
+        let runs = runs::store::count_open(tx, &engine.name).await?;
+        let backfills = backfills::store::count_at(tx, &engine.name).await?;
+        let what = match (runs, backfills) {
+            (0, 0) => return Ok(()),
+            (0, 1) => "1 backfill has".to_owned(),
+            (0, count) => format!("{count} backfills have"),
+            (1, _) => "1 run has".to_owned(),
+            (count, _) => format!("{count} runs have"),
         };
         let message = format!(
             "{what} not ended on the engine `{}`; it can be deleted when all have: wait for them, or cancel them",

@@ -1,4 +1,5 @@
--- A backfill may be made by its engine: maker is 'asked' before the engine is called, 'engine' once it has accepted, else null.
+-- A backfill may be made by its engine: maker is 'asked' before that is called, 'engine' once it has accepted, else null.
 ALTER TABLE backfills ADD COLUMN maker TEXT CHECK (maker IN ('asked', 'engine'));
+ALTER TABLE backfills ADD COLUMN engine TEXT;
 ALTER TABLE backfills ADD COLUMN notes TEXT;
 CREATE INDEX runs_of_backfills ON runs (workflow_id, trigger_code) WHERE cause = 'backfill' AND trigger_code IS NOT NULL;

@@ -2,7 +2,7 @@
 //! the statement that the database would get.
 
 use lakeport_sdk::engine::{BodyPart, Param};
-use lakeport_sdk::serde_json::{self, Value};
+use lakeport_sdk::serde_json::{self, Value, json};
 
 use super::{Server, param, task, text, value, workflow};
 use crate::body;
@@ -68,7 +68,7 @@ fn ran(sql: &str, params: &[(String, String)]) -> String {
 /// The statement that the database gets.
 fn sql(parts: Vec<BodyPart>, dialect: Dialect, params: &[Param]) -> String {
     let mut globals = Globals::default();
-    let sql = body::sql(&parts, dialect, params, &mut globals).unwrap();
+    let sql = body::sql(&parts, dialect, params, &mut globals, false).unwrap();
     ran(&sql.main, &params_of(&globals))
 }
 
@@ -116,7 +116,7 @@ fn parameters_that_use_each_other_are_one_text() {
     assert_eq!(sql(parts, Dialect::Postgres, &params), "SELECT 'x-v1-2026-11-21'");
     let circle = [param("a", "${b}"), param("b", "${a}")];
     let parts = [text("SELECT "), value("${a}", "bare")];
-    assert!(body::sql(&parts, Dialect::Postgres, &circle, &mut Globals::default()).is_err());
+    assert!(body::sql(&parts, Dialect::Postgres, &circle, &mut Globals::default(), false).is_err());
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn what_looks_like_a_parameter_stays_text() {
     let parts = vec![text("SELECT '"), value("${p}", "literal"), text(" $[*]'")];
     assert_eq!(sql(parts, Dialect::Postgres, &params), "SELECT '$[last]/20261121 $[*]'");
     let parts = [text("SELECT "), value("${q}", "bare")];
-    assert!(body::sql(&parts, Dialect::Postgres, &params, &mut Globals::default()).is_err());
+    assert!(body::sql(&parts, Dialect::Postgres, &params, &mut Globals::default(), false).is_err());
     for refused in ["SELECT '!{x}'", "SELECT $a${b}$a$", "SELECT 1 WHERE !{x}"] {
-        let done = body::sql(&[text(refused)], Dialect::Postgres, &[], &mut Globals::default());
+        let done = body::sql(&[text(refused)], Dialect::Postgres, &[], &mut Globals::default(), false);
         assert!(done.is_err_and(|why| why.contains("takes for a parameter")), "{refused}");
     }
 }
@@ -149,7 +149,7 @@ fn what_looks_like_a_parameter_stays_text() {
 #[test]
 fn statements_are_calls_of_their_own() {
     let split = |written: &str, dialect| {
-        let sql = body::sql(&[text(written)], dialect, &[], &mut Globals::default())?;
+        let sql = body::sql(&[text(written)], dialect, &[], &mut Globals::default(), false)?;
         Ok::<_, String>((sql.before.join("|"), sql.main, sql.after.join("|"), sql.is_query))
     };
     let expected = |before: &str, main: &str, after: &str, is_query| {
@@ -211,6 +211,9 @@ fn a_check_names_all_problems() {
         let found = server.host.call(|| definition::problems(workflow, &settings(), flavour));
         found.into_iter().map(|one| (one.member, one.code)).collect::<Vec<_>>()
     };
+    // It has no tenant that is sure to be there.
+    assert_eq!(problems(&workflow()), [(String::new(), "adjusted".to_owned())]);
+    server.settings(json!({ "tenant": "etl" }));
     assert_eq!(problems(&workflow()), []);
     let mut bad = workflow();
     bad.tasks[0].timeout_s = 90;
@@ -235,4 +238,35 @@ fn a_check_names_all_problems() {
     let mut large = workflow();
     large.tasks[0].body = vec![text(&"#".repeat(1_700_000))];
     assert_eq!(problems(&large), [("tasks".to_owned(), "unsupported_by_engine".to_owned())]);
+}
+
+#[test]
+fn a_statement_that_would_be_cut_comes_before_the_main_one() {
+    let done = |written: &str, dialect, cuts| {
+        body::sql(&[text(written)], dialect, &[], &mut Globals::default(), cuts)
+    };
+    let postgres = [
+        "DO $$ BEGIN PERFORM 1; END $$",
+        r"INSERT INTO t VALUES (E'it\'s; so')",
+        "INSERT INTO t VALUES ($a$it's$a$)",
+    ];
+    for written in &postgres[..1] {
+        let sql = done(written, Dialect::Postgres, true).unwrap();
+        assert_eq!((sql.before, sql.main.as_str()), (vec![(*written).to_owned()], "SELECT 1"));
+        assert!(sql.is_query && sql.after.is_empty());
+        // 3.1 takes it as it is.
+        assert_eq!(done(written, Dialect::Postgres, false).unwrap().main, *written);
+    }
+    for written in &postgres[1..] {
+        assert_eq!(done(written, Dialect::Postgres, true).unwrap().main, "SELECT 1", "{written}");
+    }
+    let procedure = "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END";
+    assert_eq!(done(procedure, Dialect::MySql, true).unwrap().before, [procedure]);
+    // Texts in single quotes are read by all.
+    for written in ["INSERT INTO t VALUES ('a;b')", "INSERT INTO t VALUES ('it''s')", "DELETE FROM t"] {
+        assert_eq!(done(written, Dialect::Postgres, true).unwrap().main, written);
+    }
+    let refused = done("SELECT $$a;b$$", Dialect::Postgres, true).unwrap_err();
+    assert!(refused.contains("single quotes"), "{refused}");
+    assert!(done("SELECT $$a;b$$", Dialect::Postgres, false).is_ok());
 }

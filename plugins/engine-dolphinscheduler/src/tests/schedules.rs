@@ -31,9 +31,12 @@ pub fn row(server: &Server, id: i64, state: &str) -> Value {
 }
 
 pub fn form(server: &Server) -> Vec<(&'static str, String)> {
-    let times = r#"{"startTime":"2026-01-01 00:00:00","endTime":"2126-01-01 00:00:00","crontab":"0 0 3 * * ? *","timezoneId":"Asia/Shanghai"}"#;
+    let missed = if server.flavour.may_miss { r#","missedFirePolicy":"SKIP_MISSED""# } else { "" };
+    let times = format!(
+        r#"{{"startTime":"2026-01-01 00:00:00","endTime":"2126-01-01 00:00:00","crontab":"0 0 3 * * ? *","timezoneId":"Asia/Shanghai"{missed}}}"#
+    );
     let mut form = vec![
-        ("schedule", times.to_owned()),
+        ("schedule", times),
         ("failureStrategy", "CONTINUE".to_owned()),
         ("warningType", "NONE".to_owned()),
         ("warningGroupId", "0".to_owned()),

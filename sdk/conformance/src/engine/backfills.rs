@@ -21,22 +21,32 @@ const DAYS_AGO: u64 = 400;
 pub async fn backfills<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut WorkflowRef) -> Checked<()> {
     let subject = trial.subject;
     let asked = (trial.setting.now_ms)();
-    let found =
-        trial.ask("backfills.find", subject.find_backfill(workflow, "conformance-none", asked)).await?;
-    if found.as_ref().is_err_and(|error| error.code == "unsupported") {
-        trial.report.note("not checked: backfills, for which the instance is not configured".to_owned());
-        return Ok(());
-    }
+    let call = subject.find_backfill(workflow, "conformance-none", asked);
+    let found = trial.must("backfills.find", "a key that was never used", call).await?;
     let what = "a backfill for a key that was never used";
-    let is_none = found.is_ok_and(|found| found.is_none());
-    trial.expect(Area::Contract, is_none, "backfills.find", what, "there is no such backfill");
+    trial.expect(Area::Contract, found.is_none(), "backfills.find", what, "there is no such backfill");
     let daily = if trial.info.cron_dialect == "unix5" { "0 3 * * *" } else { "0 0 3 * * ? *" };
     let daily = samples::schedule(trial.setting, daily);
     trial.change(&Change::SetSchedule(Some(daily)), workflow).await?;
     trial.change(&Change::SetOnline(true), workflow).await?;
     let request = request(trial, workflow);
     let asked = (trial.setting.now_ms)();
-    let started = trial.must(PLACE, "two dates", subject.start_backfill(&request)).await?;
+    let started = match trial.ask(PLACE, subject.start_backfill(&request)).await? {
+        Ok(started) => started,
+        Err(error) if error.code == "unsupported" => {
+            let note = format!(
+                "not checked: backfills, for which the instance is not configured: {}",
+                error.message
+            );
+            trial.report.note(note);
+            return offline(trial, workflow).await;
+        }
+        Err(error) => {
+            let what = format!("refused with {}: {}", error.code, error.message);
+            trial.expect(Area::Lifecycle, false, PLACE, &what, "the engine of the setting can do this");
+            return Err(Stop);
+        }
+    };
     trial.expect(Area::Contract, !started.found, PLACE, "`found`", "a new key names no backfill");
     let states = wait_for_two_runs(trial, workflow, &started.trigger, asked).await?;
     // Some engines show it by its runs.
@@ -58,6 +68,11 @@ pub async fn backfills<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut Work
     trial.expect(Area::Lifecycle, states == wanted, PLACE, &what, why);
     let target = Target::Backfill(started.trigger);
     trial.must("runs.cancel", "a backfill that has ended", subject.cancel(workflow, &target)).await?;
+    offline(trial, workflow).await
+}
+
+/// Without a schedule, as it was before.
+async fn offline<S: Subject>(trial: &mut Trial<'_, S>, workflow: &mut WorkflowRef) -> Checked<()> {
     trial.change(&Change::SetOnline(false), workflow).await?;
     trial.change(&Change::SetSchedule(None), workflow).await?;
     Ok(())

@@ -11,7 +11,7 @@ use super::forms::{BackfillBody, BackfillPath, BackfillQuery};
 use super::plan::Plan;
 use super::store::{self, Backfill, Maker, Progress, State};
 use super::view::{BackfillPreview, BackfillView, DATES_SHOWN, Shown};
-use super::{TOPIC, worker};
+use super::{TOPIC, announce, worker};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
 use crate::executions::runs::START_MAX;
@@ -112,7 +112,7 @@ async fn insert(call: &StartCall, key: Option<String>) -> Result<i64, Error> {
     store::free_key(&mut tx, &new.key).await?;
     let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
     let id = store::insert(&mut tx, &new).await?.ok_or_else(twin)?;
-    worker::announce(&mut tx, id);
+    announce(&mut tx, id);
     tx.commit().await?;
     Ok(id)
 }
@@ -183,6 +183,6 @@ pub async fn cancel(call: Call<BackfillPath>) -> Result<Data<BackfillView>, Erro
         let now = store::progress(&state.db, id).await?;
         return Err(ended(now.map_or(State::Cancelled, |now| now.state)));
     }
-    worker::announce(&mut tx, id);
+    announce(&mut tx, id);
     call.commit(tx, Change::of("backfill", id), Data::new(&view)).await
 }

@@ -2,7 +2,9 @@
 //! their order and what a failure means; an engine only gets one run after the other. Where its configuration asks for
 //! that, the engine makes a backfill of one workflow itself, see [`made`].
 
+mod active;
 mod api;
+mod calls;
 mod forms;
 mod made;
 mod plan;
@@ -28,6 +30,11 @@ pub use worker::run_worker;
 pub const TOPIC: &str = "backfills";
 /// The cause of their runs.
 pub const CAUSE: &str = "backfill";
+
+/// Tells the readers of a backfill.
+fn announce(tx: &mut Tx, id: i64) {
+    tx.changed(TOPIC, id.to_string());
+}
 
 /// Tells the worker that a run of a backfill has ended.
 pub fn announce_end(tx: &mut Tx, run: &Run) {

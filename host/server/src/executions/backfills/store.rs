@@ -10,7 +10,7 @@ use crate::workflows::forms::FailureStrategy;
 macro_rules! columns {
     () => {
         "id, key, workflow_id, workflow_name, code, state, workflows, dates, parallelism, failure_strategy, \
-         requested_by, requested_at, ended_at, message, maker, notes"
+         requested_by, requested_at, ended_at, message, maker, engine, notes"
     };
 }
 
@@ -47,28 +47,20 @@ pub struct Backfill {
 }
 
 /// Who begins the dates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maker {
     Host,
-    /// The engine was asked to, and may have begun.
-    Asked,
-    /// Its engine, under the backfill's code.
-    Engine,
+    /// This engine was asked to, and may have begun.
+    Asked(String),
+    /// This engine, under the backfill's code.
+    Engine(String),
 }
 
 impl Maker {
-    fn as_str(self) -> Option<&'static str> {
-        match self {
-            Maker::Host => None,
-            Maker::Asked => Some("asked"),
-            Maker::Engine => Some("engine"),
-        }
-    }
-
-    fn parse(text: Option<&str>) -> Maker {
-        match text {
-            Some("asked") => Maker::Asked,
-            Some("engine") => Maker::Engine,
+    fn parse(text: Option<&str>, engine: Option<String>) -> Maker {
+        match (text, engine) {
+            (Some("asked"), Some(engine)) => Maker::Asked(engine),
+            (Some("engine"), Some(engine)) => Maker::Engine(engine),
             _ => Maker::Host,
         }
     }
@@ -142,7 +134,7 @@ fn backfill(row: &Row) -> Result<Backfill, Error> {
         requested_at_ms: row.get("requested_at")?,
         ended_at_ms: row.get("ended_at")?,
         message: row.get("message")?,
-        maker: Maker::parse(row.get::<Option<String>>("maker")?.as_deref()),
+        maker: Maker::parse(row.get::<Option<String>>("maker")?.as_deref(), row.get("engine")?),
         notes: row.get("notes")?,
     })
 }
@@ -273,22 +265,29 @@ pub async fn set_instance(tx: &mut Tx, id: i64, key: &str, instance_id: &str) ->
     tx.execute(CODE, &[id.into(), instance_id.into()]).await.map(drop)
 }
 
-/// Notes who begins the dates.
-pub async fn set_maker(tx: &mut Tx, id: i64, maker: Maker) -> Result<(), Error> {
-    const SET: &str = "UPDATE backfills SET maker = $2 WHERE id = $1";
-    tx.execute(SET, &[id.into(), maker.as_str().into()]).await.map(drop)
+/// Notes that this engine is asked to begin the dates; `None`: the host begins them.
+pub async fn set_asked(tx: &mut Tx, id: i64, engine: Option<&str>) -> Result<(), Error> {
+    const SET: &str = "UPDATE backfills SET maker = $2, engine = $3 WHERE id = $1";
+    tx.execute(SET, &[id.into(), engine.map(|_| "asked").into(), engine.into()]).await.map(drop)
 }
 
-/// Notes that its engine begins the dates.
-pub async fn set_made_by_engine(tx: &mut Tx, id: i64, code: &str, notes: Option<&str>) -> Result<(), Error> {
+/// Notes that the engine begins the dates, and what it says of that.
+pub async fn set_made(tx: &mut Tx, id: i64, code: &str, notes: Option<&str>) -> Result<(), Error> {
     const SET: &str = "UPDATE backfills SET maker = 'engine', code = $2, notes = $3 WHERE id = $1";
     tx.execute(SET, &[id.into(), code.into(), notes.into()]).await.map(drop)
 }
 
-/// Whether an engine is making one.
-pub async fn has_made_by_engine(db: &Db) -> Result<bool, Error> {
-    const HAS: &str = "SELECT 1 FROM backfills WHERE ended_at IS NULL AND maker = 'engine' LIMIT 1";
-    Ok(!db.read(HAS, &[]).await?.is_empty())
+/// The workflows of those that this engine is making.
+pub async fn made_by(db: &Db, engine: &str) -> Result<Vec<i64>, Error> {
+    const MADE: &str = "SELECT DISTINCT workflow_id FROM backfills WHERE ended_at IS NULL AND maker = 'engine' AND engine = $1";
+    db.read(MADE, &[engine.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// How many this engine was asked for, or is making.
+pub async fn count_at(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
+    const COUNT: &str =
+        "SELECT count(*) FROM backfills WHERE ended_at IS NULL AND maker IS NOT NULL AND engine = $1";
+    tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }
 
 /// Writes how a run ended.
@@ -364,12 +363,12 @@ pub struct MadeRun {
     pub has_ended: bool,
 }
 
-/// The runs that a workflow's engine made under this code, oldest first.
-pub async fn made_runs(db: &Db, workflow_id: i64, code: &str) -> Result<Vec<MadeRun>, Error> {
+/// The runs that an engine made of a workflow under this code, oldest first.
+pub async fn made_runs(db: &Db, engine: &str, workflow_id: i64, code: &str) -> Result<Vec<MadeRun>, Error> {
     const RUNS: &str = "SELECT business_time, instance_id, state, message, ended_at IS NOT NULL AS has_ended FROM runs \
-        WHERE workflow_id = $1 AND trigger_code = $2 AND cause = 'backfill' AND business_time IS NOT NULL \
-        AND instance_id IS NOT NULL ORDER BY id";
-    let rows = db.read(RUNS, &[workflow_id.into(), code.into()]).await?;
+        WHERE workflow_id = $1 AND trigger_code = $2 AND cause = 'backfill' AND engine = $3 \
+        AND business_time IS NOT NULL AND instance_id IS NOT NULL ORDER BY id";
+    let rows = db.read(RUNS, &[workflow_id.into(), code.into(), engine.into()]).await?;
     rows.iter()
         .map(|row| {
             let mut row = row.by_name();

@@ -97,7 +97,7 @@ pub struct BackfillView {
     truncated: bool,
     /// Why a run was not started. Null, too, if `withheld`.
     message: Option<String>,
-    /// What its engine does otherwise than asked, where it begins the dates itself. Null: Lakeport begins them.
+    /// Where its engine begins the dates itself: what it does otherwise than asked.
     notes: Option<String>,
     /// A task of the workflow has used a data source that the caller may not use: texts of errors are left out.
     withheld: bool,

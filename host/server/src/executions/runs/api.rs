@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use lakeport_base::Error;
+use lakeport_base::{Error, time};
 use lakeport_bindings::engine::model::{InstanceRef, Receipt};
 use lakeport_http::{Data, Page, Paging};
 use tokio::time::Instant;
@@ -134,8 +134,10 @@ async fn detail(call: &Call<RunPath>, run: &Run) -> Result<Data<RunDetail>, Erro
         view.withhold();
     }
     let edges = snapshot.as_ref().map(|snapshot| snapshot.edges(EDGES_MAX)).unwrap_or_default();
+    let seen_ms = store::seen_at(&state.db, &run.engine, run.workflow_id).await?;
     Ok(Data::new(&RunDetail {
         run: view,
+        seen_at: seen_ms.map(|at_ms| time::shown(at_ms, zone)),
         tasks: tasks(run, snapshot.as_ref(), views),
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
     }))

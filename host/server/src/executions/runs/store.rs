@@ -293,11 +293,20 @@ pub async fn has_open(db: &Db, workflow_id: i64) -> Result<bool, Error> {
     Ok(!db.read(HAS, &[workflow_id.into()]).await?.is_empty())
 }
 
-/// The watch cursor of a bucket of an engine's workflows.
-pub async fn cursor(db: &Db, engine: &str, bucket: i64) -> Result<Option<String>, Error> {
-    const CURSOR: &str = "SELECT cursor FROM engine_watches WHERE engine = $1 AND bucket = $2";
+/// Workflows of one query, by the contract. A bucket is a range of so many ids.
+pub const WORKFLOWS_AT_ONCE: i64 = 1_000;
+
+/// The watch cursor of a bucket of an engine's workflows, and when all before it had been read.
+pub async fn cursor(db: &Db, engine: &str, bucket: i64) -> Result<Option<(String, i64)>, Error> {
+    const CURSOR: &str = "SELECT cursor, updated_at FROM engine_watches WHERE engine = $1 AND bucket = $2";
     let rows = db.read(CURSOR, &[engine.into(), bucket.into()]).await?;
-    rows.first().map(|row| row.get(0)).transpose()
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
+}
+
+/// When all runs of a workflow that the engine showed had been read, some seconds more or less; `None`: never.
+pub async fn seen_at(db: &Db, engine: &str, workflow_id: i64) -> Result<Option<i64>, Error> {
+    let bucket = workflow_id.div_euclid(WORKFLOWS_AT_ONCE);
+    Ok(cursor(db, engine, bucket).await?.map(|(_, at_ms)| at_ms))
 }
 
 pub async fn set_cursor(

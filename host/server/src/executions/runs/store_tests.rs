@@ -168,7 +168,7 @@ async fn a_cursor_is_kept_for_each_bucket() {
             set_cursor(&mut tx, "local", 0, text, 1).await.unwrap();
             tx.commit().await.unwrap();
         }
-        assert_eq!(cursor(&db, "local", 0).await.unwrap().as_deref(), Some("9"));
+        assert_eq!(cursor(&db, "local", 0).await.unwrap(), Some(("9".to_owned(), 1)));
         assert_eq!(cursor(&db, "local", 1).await.unwrap(), None);
     })
     .await;

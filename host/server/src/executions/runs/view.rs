@@ -45,6 +45,8 @@ pub struct RunView {
 pub struct RunDetail {
     #[serde(flatten)]
     pub run: RunView,
+    /// When the engine was last asked how the workflow's runs do, give or take five seconds. Null: never.
+    pub seen_at: Option<String>,
     /// Those of the version that it runs, and others that it ran.
     pub tasks: Vec<RunTaskView>,
     /// The order of its tasks.

@@ -9,11 +9,10 @@ use lakeport_bindings::engine::model::{WatchRequest, WorkflowRef};
 
 use super::{INSTANCES_MAX, Watch, Written, open_run, watched};
 use crate::executions::backfills;
+use crate::executions::runs::store::WORKFLOWS_AT_ONCE;
 use crate::executions::runs::{self, Run};
 use crate::workflows;
 
-/// Workflows of one query, by the contract. A bucket is a range of so many ids.
-const WORKFLOWS_AT_ONCE: i64 = 1_000;
 /// Open runs of one query. Further ones are found by the cursor.
 const OPEN_AT_ONCE: i64 = 500;
 /// Answers of one pass, per bucket; the rest waits for the next one.
@@ -21,6 +20,10 @@ const PAGES_MAX: usize = 20;
 /// Where the first pass over a bucket begins, before now.
 const LOOK_BACK_MS: i64 = HOUR_MS;
 
+/// How often it is noted that an engine was asked, while nothing else changes.
+const SEEN_MS: i64 = 5_000;
+/// The longest pause while an engine makes a backfill.
+const MAKING_INTERVAL: Duration = Duration::from_secs(5);
 /// The polling interval while something is running, and the least that an engine may ask for.
 const OPEN_INTERVAL: Duration = Duration::from_secs(1);
 /// The polling interval while nothing is running.
@@ -51,7 +54,9 @@ impl Watch<'_> {
         let workflows: HashMap<i64, WorkflowRef> =
             deployed.iter().map(|deployed| (deployed.id, deployed.reference())).collect();
         let open = runs::store::open_workflows(db, engine).await?;
-        let ids = workflows.keys().copied().chain(open);
+        // An engine that makes a backfill begins runs that nobody here has asked for.
+        let made = backfills::store::made_by(db, engine).await?;
+        let ids = workflows.keys().copied().chain(open).chain(made.iter().copied());
         let buckets: BTreeSet<i64> = ids.map(|id| id.div_euclid(WORKFLOWS_AT_ONCE)).collect();
         let (mut is_more, mut wait) = (false, Some(WAIT_MAX));
         for bucket in &buckets {
@@ -66,13 +71,12 @@ impl Watch<'_> {
             return Ok(Round::More);
         }
         let open = runs::store::open_workflows(db, engine).await?;
-        // An engine that makes a backfill begins runs that nobody here has asked for.
-        let is_making = backfills::store::has_made_by_engine(db).await?;
-        let own = if open.is_empty() && !is_making { IDLE_INTERVAL } else { OPEN_INTERVAL };
+        let own = if open.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
         // A start without an answer is looked for.
-        let is_open = is_making || runs::store::has_unanswered(db, engine).await?;
+        let is_open = runs::store::has_unanswered(db, engine).await?;
+        let at_most = if made.is_empty() { Duration::MAX } else { MAKING_INTERVAL };
         let wait = wait.filter(|_| !buckets.is_empty() && !is_open);
-        Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL))))
+        Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL)).min(at_most)))
     }
 
     /// Everything since the last pass, one answer after the other.
@@ -90,7 +94,8 @@ impl Watch<'_> {
         for run in &open {
             workflows.entry(run.workflow_id).or_insert_with(|| unknown(run));
         }
-        let mut cursor = runs::store::cursor(db, engine, bucket).await?;
+        let (mut cursor, seen_ms) = runs::store::cursor(db, engine, bucket).await?.unzip();
+        let mut noted_ms = seen_ms;
         for _ in 0..PAGES_MAX {
             let request = WatchRequest {
                 workflows: workflows.values().map(watched).collect(),
@@ -99,14 +104,22 @@ impl Watch<'_> {
                 since: self.state.clock.now_ms() - LOOK_BACK_MS,
                 limit: INSTANCES_MAX,
             };
+            let asked_ms = self.state.clock.now_ms();
             let page = self.ask(&request).await?;
             let (next, is_more) = (page.cursor.clone(), page.more);
             let still = Duration::from_millis(page.wait_ms.into());
             if self.take_in(&workflows, &open, page).await? == Written::NotAll {
                 return Ok(Bucket::More);
             }
-            if cursor.as_ref() != Some(&next) {
-                self.keep_cursor(bucket, &next).await?;
+            // Only the last part shows all that there is.
+            let seen_ms = match (is_more, seen_ms) {
+                (false, _) => asked_ms,
+                (true, seen_ms) => seen_ms.unwrap_or(asked_ms - LOOK_BACK_MS),
+            };
+            let is_noted = noted_ms.is_some_and(|at_ms| (at_ms..at_ms + SEEN_MS).contains(&seen_ms));
+            if cursor.as_ref() != Some(&next) || !is_noted {
+                self.keep_cursor(bucket, &next, seen_ms).await?;
+                noted_ms = Some(seen_ms);
             }
             if !is_more {
                 return Ok(Bucket::Read(Some(still).filter(|still| !still.is_zero())));
@@ -118,13 +131,12 @@ impl Watch<'_> {
         Ok(Bucket::More)
     }
 
-    async fn keep_cursor(&self, bucket: i64, cursor: &str) -> Result<(), Error> {
+    async fn keep_cursor(&self, bucket: i64, cursor: &str, seen_ms: i64) -> Result<(), Error> {
         let mut tx = self.state.db.begin().await?;
         if let Some(held) = self.held {
             tx.guard(held).await?;
         }
-        let now_ms = self.state.clock.now_ms();
-        runs::store::set_cursor(&mut tx, &self.record.name, bucket, cursor, now_ms).await?;
+        runs::store::set_cursor(&mut tx, &self.record.name, bucket, cursor, seen_ms).await?;
         tx.commit().await
     }
 }

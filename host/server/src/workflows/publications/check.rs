@@ -1,7 +1,5 @@
 //! Checks whether a version can be deployed: what Lakeport knows, and what the engine's plugin says of it.
 
-use std::collections::HashSet;
-
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_bindings::host::types::Problem as EngineProblem;
@@ -87,6 +85,12 @@ pub struct Check {
 }
 
 impl Check {
+    fn bounded(mut self) -> Check {
+        self.errors.truncate(PROBLEMS_MAX);
+        self.warnings.truncate(PROBLEMS_MAX);
+        self
+    }
+
     /// 409 if there are errors.
     pub fn refuse(self) -> Result<(), Error> {
         if self.errors.is_empty() {
@@ -111,11 +115,13 @@ pub async fn check(
     let built = match submitted.for_engine(workflow_id, client).await {
         Ok(built) => built,
         // Texts that cannot be read are among the known problems.
-        Err(error) if error.code() == "cannot_run" && !check.errors.is_empty() => return Ok(check),
+        Err(error) if error.code() == "cannot_run" && !check.errors.is_empty() => {
+            return Ok(check.bounded());
+        }
         Err(Error::Refused(refusal)) if refusal.status == 409 => {
             let field = if refusal.code == "cannot_run" { "tasks" } else { "schedule" };
             check.errors.push(Problem::of_workflow(field, refusal.message));
-            return Ok(check);
+            return Ok(check.bounded());
         }
         Err(error) => return Err(error),
     };
@@ -131,9 +137,7 @@ pub async fn check(
             check.errors.push(problem);
         }
     }
-    check.errors.truncate(PROBLEMS_MAX);
-    check.warnings.truncate(PROBLEMS_MAX);
-    Ok(check)
+    Ok(check.bounded())
 }
 
 /// What the version asks for and the engine does not do.
@@ -250,9 +254,9 @@ async fn known_problems(state: &Workflows, submitted: &Submitted, kinds: &[Kind]
 /// Why the order of the tasks is not the one that this SQL asks for.
 fn unbound(saved: &SavedTask, parsed: &ParsedSql) -> Vec<String> {
     // A table that was taken out of the catalogue since keeps its place in the order.
-    let bound: HashSet<String> =
-        saved.names.tables.iter().map(|table| table.table_name.to_lowercase()).collect();
-    let mut sentences = parsed.unknown(|name| !bound.contains(&name.table()));
+    let bound = &saved.names.tables;
+    let mut sentences =
+        parsed.unknown(|name| !bound.iter().any(|table| name.may_be(&table.db_name, &table.table_name)));
     let content = &saved.content;
     let lists = [(&parsed.inputs, &content.input_table_ids), (&parsed.outputs, &content.output_table_ids)];
     let new = lists.into_iter().flat_map(|(names, ids)| {

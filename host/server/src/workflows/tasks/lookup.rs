@@ -94,14 +94,17 @@ pub async fn look_up(
         None => None,
     };
     if let (true, Some(parsed)) = (wanted.find_tables, &parsed) {
-        take_tables(&mut wanted.content, parsed);
+        take_tables(&state.catalog.read(), &mut wanted.content, before, parsed);
     }
     let names = names(state, source.as_ref(), &wanted.content).await?;
     let kinds = place.map_or(&[][..], |(_, kinds)| kinds);
     let parsed = parsed.unwrap_or_default();
     let runs_here = wanted.is_sql
         && place.is_some_and(|(workflow, _)| workflow.content.scheduler_engine == engines::LOCAL);
-    let unfit = runs_here.then(|| saving::unfit_script(&wanted.content, &params, source.as_ref())).flatten();
+    let unfit = match runs_here {
+        true => saving::unfit_script(&wanted.content, params, source.as_ref()).await?,
+        false => None,
+    };
     let warnings = saving::warnings(kinds, &wanted.content, source.as_ref(), wanted.given, parsed, unfit);
     Ok(Looked { wanted, names, warnings })
 }
@@ -163,18 +166,33 @@ fn no_such_tables(content: &Content, new: &[i64], active: &[i64]) -> Vec<Detail>
     wrong.collect()
 }
 
-/// The task's tables are those in its SQL. A table that an import named and that the catalogue has by now is no longer
-/// kept by its name.
-fn take_tables(content: &mut Content, parsed: &ParsedSql) {
+/// The task's tables are those in its SQL. Of the same SQL as before, a table that is in the recycle bin stays, and one that
+/// an import named and that the catalogue has by now is no longer kept by its name.
+fn take_tables(index: &Index, content: &mut Content, before: Option<&Content>, parsed: &ParsedSql) {
+    let before = before.filter(|before| before.sql_content == content.sql_content);
+    let kept = |ids: &[i64], found: &[ParsedName]| -> Vec<i64> {
+        let is_named = |id: &&i64| {
+            let entry = index.get(**id).filter(|entry| entry.is_deprecated);
+            let mut unknown = found.iter().filter(|name| name.table_id.is_none());
+            entry.is_some_and(|entry| unknown.any(|name| name.may_be(&entry.db_name, &entry.table_name)))
+        };
+        ids.iter().filter(is_named).copied().collect()
+    };
+    let (inputs, outputs) = before.map_or_else(Default::default, |before| {
+        (kept(&before.input_table_ids, &parsed.inputs), kept(&before.output_table_ids, &parsed.outputs))
+    });
     let lists = [
-        (&mut content.input_table_ids, &mut content.unresolved.inputs, &parsed.inputs),
-        (&mut content.output_table_ids, &mut content.unresolved.outputs, &parsed.outputs),
+        (&mut content.input_table_ids, &mut content.unresolved.inputs, &parsed.inputs, inputs),
+        (&mut content.output_table_ids, &mut content.unresolved.outputs, &parsed.outputs, outputs),
     ];
-    for (table_ids, unresolved, found) in lists {
+    for (table_ids, unresolved, found, kept) in lists {
         *table_ids = ids(found);
-        let known = found.iter().filter(|name| name.table_id.is_some());
-        let known: HashSet<String> = known.map(ParsedName::table).collect();
-        unresolved.retain(|table| !known.contains(&table.table_name.to_lowercase()));
+        table_ids.extend(kept);
+        table_ids.truncate(TABLES_MAX);
+        unresolved.retain(|table| {
+            let mut known = found.iter().filter(|name| name.table_id.is_some());
+            !known.any(|name| name.may_be(&table.db_name, &table.table_name))
+        });
     }
 }
 
@@ -265,9 +283,8 @@ pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Re
 
 /// Why no order follows from names in the SQL. A table that was taken out of the catalogue since keeps its place in it.
 fn unbound(index: &Index, content: &Content, parsed: &ParsedSql) -> Vec<String> {
-    let bound = content.table_ids().filter_map(|id| index.get(id));
-    let bound: HashSet<String> = bound.map(|entry| entry.table_name.to_lowercase()).collect();
-    parsed.unknown(|name| !bound.contains(&name.table()))
+    let bound: Vec<_> = content.table_ids().filter_map(|id| index.get(id)).collect();
+    parsed.unknown(|name| !bound.iter().any(|entry| name.may_be(&entry.db_name, &entry.table_name)))
 }
 
 fn not_read(error: &ParseError, given: Given) -> String {

@@ -1,5 +1,6 @@
 //! Warnings about a task that may be saved but not be published as it is, or that runs otherwise than one may expect.
 
+use lakeport_base::Error;
 use lakeport_sql::script::script;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,19 +38,20 @@ pub fn unfit_datasource(kinds: &[Kind], content: &Content, source: Option<&Datas
 }
 
 /// Why Lakeport's own scheduler could not run this SQL with values of any run.
-pub fn unfit_script(
+pub async fn unfit_script(
     content: &Content,
-    params: &[(String, String)],
+    params: Vec<(String, String)>,
     source: Option<&Datasource>,
-) -> Option<String> {
-    let text = content.sql_content.as_deref().unwrap_or_default();
-    match parameters::probe(&content.task_type, text, params, Datasource::lexing(source)) {
-        Ok(expanded) => source
-            .and_then(Datasource::server)
-            .zip(expanded)
-            .and_then(|(server, text)| script(&text, server).err()),
-        Err(why) => Some(why),
-    }
+) -> Result<Option<String>, Error> {
+    let (kind, text) = (content.task_type.clone(), content.sql_content.clone().unwrap_or_default());
+    let (lexing, server) = (Datasource::lexing(source), source.and_then(Datasource::server));
+    // A megabyte takes time, which would block threads that answer requests.
+    let judged =
+        tokio::task::spawn_blocking(move || match parameters::probe(&kind, &text, &params, lexing) {
+            Ok(expanded) => server.zip(expanded).and_then(|(server, text)| script(&text, server).err()),
+            Err(why) => Some(why),
+        });
+    judged.await.map_err(Error::internal)
 }
 
 /// The warnings about a task with this SQL, whose tables follow from it unless they are `given`.
