@@ -29,7 +29,10 @@ fn online_on(pair: Pair, script: &str) -> (Pair, String) {
 
 /// What the engine has, and that it makes backfills itself.
 fn config(pair: &Pair) -> Value {
-    let mut config = pair.server().get(&format!("/api/v1/engines/{DS}")).data()["config"].clone();
+    let engines = pair.server().get("/api/v1/engines").data();
+    let mut engines = engines.as_array().expect("a list").iter();
+    let engine = engines.find(|engine| engine["name"] == DS).expect("it is configured");
+    let mut config = engine["config"].clone();
     config["nativeBackfill"] = json!(true);
     config
 }
