@@ -353,7 +353,7 @@ fn recycled_tables_do_not_block_task_changes() {
         assert!(wider.message().ends_with(&format!("there is no table {c}")), "the new one alone: {wider:?}");
         // Tables that were found in the SQL stay with the same SQL.
         let kept = lake.server.put(&found, &json!({ "task": { "sqlContent": sql } })).data();
-        assert_eq!(kept["inputTableIds"], json!([b, a]));
+        assert_eq!(kept["inputTableIds"], json!([a, b]));
         let left = lake.server.put(&found, &json!({ "task": { "sqlContent": other } })).data();
         assert_eq!(left["inputTableIds"], json!([]));
     }
