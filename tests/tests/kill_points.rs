@@ -47,7 +47,10 @@ fn a_test_kills_at_every_point() {
         }
     }
     assert!(points.len() >= 30, "the search finds them: {points:?}");
-    let tests = [sources(&workspace().join("tests/tests")), sources(&workspace().join("tests/src"))].concat();
+    let tests: Vec<PathBuf> = ["tests/tests", "tests/src", "tests/engines"]
+        .into_iter()
+        .flat_map(|folder| sources(&workspace().join(folder)))
+        .collect();
     let kills = |text: &String| {
         text.contains("LAKEPORT_KILL_AT")
             || text.contains("effects_survive_points")
