@@ -313,7 +313,7 @@ impl Call {
                 }
             }
         }
-        // It does not make it: all begins anew.
+        // The engine does not make it, so it may be asked again.
         self.note_asked(None).await?;
         let asked_for_ms = self.state.clock.now_ms() - self.backfill.requested_at_ms;
         if u128::try_from(asked_for_ms).is_ok_and(|asked_for| asked_for > PATIENCE.as_millis()) {
