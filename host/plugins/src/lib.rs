@@ -29,6 +29,7 @@ mod lending;
 mod limits;
 mod log;
 mod origin;
+mod places;
 mod prepared;
 mod registry;
 mod sandbox;

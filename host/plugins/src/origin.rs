@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use crate::counters::RequestCounters;
 use crate::family::Family;
 use crate::log::PluginLog;
+use crate::places::PluginPlaces;
 
 /// The origin of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub(crate) struct CallOrigin {
     pub withheld: Arc<[String]>,
     pub log: Arc<PluginLog>,
     /// The places for the plugin's concurrent calls.
-    pub places: Arc<Semaphore>,
+    pub places: Arc<PluginPlaces>,
     /// Of the component's requests.
     pub request_counters: Arc<RequestCounters>,
 }

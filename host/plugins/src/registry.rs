@@ -13,7 +13,6 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use lakeport_sql::{AddedFunctions, Profile};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Semaphore;
 use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use self::errors::conflict;
@@ -28,6 +27,7 @@ use crate::inspect::Inspection;
 use crate::limits::Limits;
 use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
 use crate::origin::{CallOrigin, Origin};
+use crate::places::PluginPlaces;
 use crate::prepared::{Description, Prepared};
 use crate::sandbox::Sandbox;
 use crate::summary::Components;
@@ -92,7 +92,7 @@ struct Plugin {
     changing: Mutex<()>,
     log: Arc<PluginLog>,
     /// For the concurrent calls of all of its generations.
-    places: Arc<Semaphore>,
+    places: Arc<PluginPlaces>,
 }
 
 /// The listener for changes that the registry makes by itself.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
@@ -25,6 +24,7 @@ use crate::invocation::Invocation;
 use crate::limits::Limits;
 use crate::log::CallLog;
 use crate::origin::CallOrigin;
+use crate::places::{FamilyPlaces, PluginPlaces};
 use crate::prepared::{Description, Prepared};
 use crate::state::CallState;
 use crate::summary;
@@ -64,32 +64,7 @@ pub struct Sandbox {
     cache: Option<CompiledCache>,
     compiling: Mutex<()>,
     cpu_turns: CpuTurns,
-    places: HashMap<Family, Places>,
-}
-
-/// A family's places for concurrent calls: calls of another family never take them.
-struct Places {
-    of_family: Semaphore,
-    of_plugin: usize,
-}
-
-/// A family's share of all places, in sixteenths. Together they are all places, so that a call with a place
-/// also finds an instance in the pool.
-fn share(family: Family) -> u32 {
-    match family {
-        Family::Dialect => 8,
-        Family::Engine => 3,
-        Family::Tool => 5,
-    }
-}
-
-impl Places {
-    fn of(family: Family, calls_max: u32) -> Places {
-        let of_family = (calls_max * share(family) / 16).max(1) as usize;
-        // A plugin leaves a quarter of its family's places to the others.
-        let of_plugin = (of_family * 3 / 4).max(1);
-        Places { of_family: Semaphore::new(of_family), of_plugin }
-    }
+    places: HashMap<Family, FamilyPlaces>,
 }
 
 /// A failed call: its fault and a message for people.
@@ -131,13 +106,13 @@ impl Sandbox {
             cache,
             compiling: Mutex::new(()),
             cpu_turns: CpuTurns::new(),
-            places: Family::ALL.map(|family| (family, Places::of(family, settings.calls_max))).into(),
+            places: Family::ALL.map(|family| (family, FamilyPlaces::of(family, settings.calls_max))).into(),
         })
     }
 
     /// The places of one plugin, for its concurrent calls.
-    pub(crate) fn places_of_plugin(&self, family: Family) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.places[&family].of_plugin))
+    pub(crate) fn places_of_plugin(&self, family: Family) -> Arc<PluginPlaces> {
+        Arc::new(self.places[&family].of_plugin())
     }
 
     pub fn cache(&self) -> Option<&CompiledCache> {
@@ -215,7 +190,9 @@ impl Sandbox {
         let cpu_turn = self.cpu_turns.call();
         let deadline = cpu_turn.begun() + timeout;
         let work = async {
-            let place = tokio::time::timeout_at(deadline.into(), cpu_turn.waiting(self.place(origin)));
+            let instance = context.instance.as_ref().map(|instance| instance.name.as_str());
+            let place = self.places[&origin.family].take(&origin.places, instance);
+            let place = tokio::time::timeout_at(deadline.into(), cpu_turn.waiting(place));
             let Ok(Some(_place)) = place.await else {
                 return Err(Failure::new(CallFault::Busy, "too many concurrent calls; try again"));
             };
@@ -243,14 +220,6 @@ impl Sandbox {
             failure.blame = cpu_turn.waited() < timeout / 2;
         }
         (answer, measure)
-    }
-
-    /// A place for one more call of this plugin, and of its family.
-    async fn place(&self, origin: &CallOrigin) -> Option<(impl Drop + use<>, impl Drop + use<'_>)> {
-        // A plugin that waits for its own places keeps none of its family's.
-        let of_plugin = origin.places.clone().acquire_owned().await.ok()?;
-        let of_family = self.places[&origin.family].of_family.acquire().await.ok()?;
-        Some((of_plugin, of_family))
     }
 
     async fn call_within<I: Invocation>(
@@ -345,19 +314,4 @@ pub(crate) fn code_config() -> Config {
         .wasm_relaxed_simd(false)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
     config
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_families_share_all_places() {
-        for calls_max in [16, 64, 160] {
-            let places = Family::ALL.map(|family| Places::of(family, calls_max));
-            let all: usize = places.iter().map(|places| places.of_family.available_permits()).sum();
-            assert_eq!(all, calls_max as usize);
-            assert!(places.iter().all(|places| places.of_plugin < places.of_family.available_permits()));
-        }
-    }
 }

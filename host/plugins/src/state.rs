@@ -83,7 +83,7 @@ impl CallState {
             digest: "d".into(),
             withheld: Arc::default(),
             log: Arc::new(crate::log::PluginLog::new(10)),
-            places: Arc::new(tokio::sync::Semaphore::new(1)),
+            places: Arc::new(crate::places::PluginPlaces::new(1, 1)),
             request_counters: Arc::default(),
         };
         let turn = crate::cpu_turns::CpuTurns::new().call();
