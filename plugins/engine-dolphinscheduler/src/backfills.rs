@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::config::Settings;
 use crate::control;
 use crate::instance;
-use crate::runs::{self, CLOCKS_APART_MS, DETAILS_OF_SEARCH, Order, PAGES_MAX, Search};
+use crate::runs::{self, CLOCKS_APART_MS, DETAILS_MAX, Order, PAGES_MAX, Search};
 use crate::times;
 
 /// Dates of one start: 3.2 and later refuse more.
@@ -120,10 +120,7 @@ fn notes(api: &Api, parallelism: Option<u32>) -> Vec<String> {
 
 pub fn find(workflow: &WorkflowRef, key: &str, asked: i64) -> Result<Option<BackfillStarted>, Error> {
     match found(&Api::open()?, workflow, key, asked - CLOCKS_APART_MS)? {
-        (None, false) => {
-            let message = "the workflow has had more runs since than can be looked through at once";
-            Err(Error::unavailable(message).retryable())
-        }
+        (None, false) => Err(runs::too_many()),
         (found, _) => Ok(found),
     }
 }
@@ -177,7 +174,7 @@ fn rows_of(
         return Ok((Vec::new(), true));
     };
     let project = api.project_of(workflow);
-    let mut search = Search { api, project, details_left: DETAILS_OF_SEARCH };
+    let mut search = Search { api, project, details_left: DETAILS_MAX };
     let (rows, mut is_whole) = search.rows(code, since_ms, PAGES_MAX)?;
     let mut found = Vec::new();
     for row in rows.into_iter().filter(is_wanted) {

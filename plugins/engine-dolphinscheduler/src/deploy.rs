@@ -366,13 +366,17 @@ impl Place<'_> {
         {
             return Ok(Source { id, kind: kind.to_owned() });
         }
-        let (rows, _) =
-            self.api.page(&["datasources"], vec![("searchVal", name.to_owned())], 1, PAGE_ROWS)?;
-        let fits = |kind: &str| {
-            rows.iter()
-                .find(|row| row["name"] == *name && row["type"] == *kind)
-                .and_then(|row| row["id"].as_i64())
-        };
+        let mut rows = Vec::new();
+        for number in 1..=NAME_PAGES_MAX {
+            let params = vec![("searchVal", name.to_owned())];
+            let (some, total) = self.api.page(&["datasources"], params, number, PAGE_ROWS)?;
+            let is_last = some.is_empty() || number * PAGE_ROWS >= total;
+            rows.extend(some.into_iter().filter(|row| row["name"] == *name));
+            if is_last {
+                break;
+            }
+        }
+        let fits = |kind: &str| rows.iter().find(|row| row["type"] == *kind)?["id"].as_i64();
         let found = kinds.iter().find_map(|kind| Some(Source { id: fits(kind)?, kind: (*kind).to_owned() }));
         let Some(found) = found else { return Err(self.no_source(name, kinds)?) };
         memo::put(&key, &format!("{} {}", found.id, found.kind), SOURCE_KEEP_S);

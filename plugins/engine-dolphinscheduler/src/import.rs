@@ -30,20 +30,22 @@ pub fn entries(query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
         .parse()
         .map_err(|_| Error::invalid_input(format!("the cursor {cursor:?} is not one of this plugin's")))?;
     let api = Api::open()?;
-    let project = api.project.to_string();
-    let is_other =
-        |wanted: &String| !wanted.is_empty() && *wanted != project && *wanted != api.settings.project_name;
-    if query.project.as_ref().is_some_and(is_other) {
-        return Ok(DefinitionPage { definitions: Vec::new(), total: Some(0), next: None });
-    }
+    let project = match query.project.as_deref().unwrap_or_default() {
+        "" => api.project.to_string(),
+        name if name == api.settings.project_name => api.project.to_string(),
+        code if code.parse::<i64>().is_ok() => code.to_owned(),
+        _ => return Ok(DefinitionPage { definitions: Vec::new(), total: Some(0), next: None }),
+    };
     let keyword = query.keyword.as_deref().unwrap_or_default().to_lowercase();
     let path = ["projects", &project, api.flavour.definitions];
     let mut definitions = Vec::new();
     for _ in 0..PAGES_MAX {
-        let (number, skip) = (at / PAGE_ROWS + 1, at % PAGE_ROWS);
-        let (rows, total) = api.page(&path, Vec::new(), number, PAGE_ROWS)?;
+        if definitions.len() >= query.page.limit as usize {
+            break;
+        }
+        let (rows, total) = api.rows(&path, Vec::new(), at)?;
         let total_if_all = keyword.is_empty().then_some(total as u64);
-        for row in rows.iter().skip(skip) {
+        for row in &rows {
             if definitions.len() >= query.page.limit as usize {
                 return Ok(DefinitionPage { definitions, total: total_if_all, next: Some(at.to_string()) });
             }
@@ -51,7 +53,7 @@ pub fn entries(query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
             definitions
                 .extend(head(row, &project).filter(|head| head.name.to_lowercase().contains(&keyword)));
         }
-        if rows.len() <= skip || at >= total {
+        if rows.is_empty() || at >= total {
             return Ok(DefinitionPage { definitions, total: total_if_all, next: None });
         }
     }
@@ -59,12 +61,15 @@ pub fn entries(query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
 }
 
 fn head(row: &Value, project: &str) -> Option<DefinitionHead> {
-    let state = row["releaseState"].as_str().filter(|state| matches!(*state, "ONLINE" | "OFFLINE"));
+    let word = |member: &str| row[member].as_str().filter(|state| matches!(*state, "ONLINE" | "OFFLINE"));
+    let state = word("releaseState");
     Some(DefinitionHead {
         project: project.to_owned(),
         code: row["code"].as_i64()?.to_string(),
         name: row["name"].as_str()?.to_owned(),
         release_state: state.unwrap_or("UNKNOWN").to_owned(),
+        runnable: state.map(|state| state == "ONLINE"),
+        scheduled: row.get("scheduleReleaseState").map(|state| *state == "ONLINE"),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Starts, and finding them again. DolphinScheduler knows no key of a start, so the key is one of the run's
 //! parameters, and a run is found by reading those of its workflow's latest runs.
 
-use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, WorkflowRef, clock};
+use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, WorkflowRef, call, clock};
 use lakeport_sdk::serde_json::{Value, json};
 
 use crate::answer;
@@ -12,14 +12,14 @@ use crate::flavour::{self, Flavour, Tenant};
 use crate::instance::{self, Given};
 use crate::times;
 use crate::values::{RUN_CAUSE, RUN_KEY};
+use crate::watch::SPARE_MS;
 
 /// How far the clocks of two machines may be apart.
 pub const CLOCKS_APART_MS: i64 = 5 * 60_000;
 /// How far back a repeated start looks for its run.
 pub const REPEAT_MS: i64 = 60 * 60_000;
-/// Details that one start reads to find its run, and one search.
-const DETAILS_OF_START: usize = 3;
-pub const DETAILS_OF_SEARCH: usize = 40;
+/// Details of runs that one search reads.
+pub const DETAILS_MAX: usize = 40;
 /// Pages of one workflow's runs in one search.
 pub const PAGES_MAX: usize = 5;
 
@@ -31,9 +31,10 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
     }
     let definition = deployed(&api, project, &request.workflow)?;
     let now = clock::now();
-    let mut search = Search { api: &api, project, details_left: DETAILS_OF_START };
+    let mut search = Search { api: &api, project, details_left: DETAILS_MAX };
+    // A repeat comes soon: its run is among the latest ones.
     let (rows, _) = search.rows(definition.code, now - REPEAT_MS, 1)?;
-    if let Some((row, _)) = search.by_key(&rows, &request.key)? {
+    if let Some((row, _)) = search.by_key(&rows, true, &request.key)? {
         let id = row["id"].as_i64().unwrap_or_default();
         return Ok(Started::run(id.to_string(), true));
     }
@@ -147,10 +148,15 @@ pub fn complement(dates: &Value) -> Params {
     vec![("execType", "COMPLEMENT_DATA".to_owned()), ("scheduleTime", dates.to_string())]
 }
 
+/// Project and code.
+type Definition = (i64, i64);
+/// Runs, and whether these are all.
+type Listed = (Vec<Value>, bool);
+
 pub fn find(queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
     let api = Api::open()?;
-    let mut lists: Vec<((i64, i64), Vec<Value>)> = Vec::new();
-    let mut details_left = DETAILS_OF_SEARCH;
+    let mut lists: Vec<(Definition, Listed)> = Vec::new();
+    let mut details_left = DETAILS_MAX;
     let mut found = Vec::with_capacity(queries.len());
     for query in queries {
         let project = api.project_of(&query.workflow);
@@ -169,14 +175,18 @@ pub fn find(queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
             found.push(None);
             continue;
         };
-        if !lists.iter().any(|(of, _)| *of == (project, code)) {
-            let oldest =
-                queries.iter().filter(|other| other.workflow.id == id).map(|other| other.asked).min();
-            let since = oldest.unwrap_or(query.asked) - CLOCKS_APART_MS;
-            lists.push(((project, code), search.rows(code, since, PAGES_MAX)?.0));
-        }
-        let rows = lists.iter().find(|(of, _)| *of == (project, code)).map(|(_, rows)| rows.as_slice());
-        let row = search.by_key(rows.unwrap_or_default(), &query.key)?;
+        let known = lists.iter().position(|(of, _)| *of == (project, code));
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let of_workflow = queries.iter().filter(|other| other.workflow.id == id);
+                let oldest = of_workflow.map(|other| other.asked).min().unwrap_or(query.asked);
+                lists.push(((project, code), search.rows(code, oldest - CLOCKS_APART_MS, PAGES_MAX)?));
+                lists.len() - 1
+            }
+        };
+        let (rows, is_whole) = &lists[at].1;
+        let row = search.by_key(rows, *is_whole, &query.key)?;
         details_left = search.details_left;
         let run = row.and_then(|(row, given)| instance::read(&api, row, id, &given));
         found.push(run.map(|run| with_trigger(run, query)));
@@ -224,27 +234,42 @@ impl Search<'_> {
         Ok((all, false))
     }
 
-    /// The run of a key. Details are read where the list does not show it, as many as are left.
-    fn by_key<'r>(&mut self, rows: &'r [Value], key: &str) -> Result<Option<(&'r Value, Given)>, Error> {
+    /// The run of a key, `None` only if none of them has it: `unavailable` if it may be one that was not looked at.
+    /// `is_enough`: it can be no other one.
+    fn by_key<'r>(
+        &mut self,
+        rows: &'r [Value],
+        is_enough: bool,
+        key: &str,
+    ) -> Result<Option<(&'r Value, Given)>, Error> {
+        let mut knows_all = is_enough;
         for row in rows {
-            let given = self.given(row)?.unwrap_or_default();
-            if given.key.as_deref() == Some(key) {
-                return Ok(Some((row, given)));
+            match self.given(row)? {
+                Some(given) if given.key.as_deref() == Some(key) => return Ok(Some((row, given))),
+                Some(_) => {}
+                None => knows_all = false,
             }
         }
-        Ok(None)
+        if knows_all { Ok(None) } else { Err(too_many()) }
     }
 
+    /// What Lakeport gave a run. Its detail is read where the list does not show it; `None` if none is left to be read.
     pub fn given(&mut self, row: &Value) -> Result<Option<Given>, Error> {
-        let Some(id) = row["id"].as_i64() else { return Ok(None) };
+        let Some(id) = row["id"].as_i64() else { return Ok(Some(Given::default())) };
         if let Some(given) = instance::shown(row).or_else(|| instance::kept(id)) {
             return Ok(Some(given));
         }
-        if self.details_left == 0 {
+        if self.details_left == 0 || call::remaining_ms() < SPARE_MS {
             return Ok(None);
         }
         self.details_left -= 1;
         let detail = instance::detail(self.api, self.project, &id.to_string())?;
-        Ok(detail.map(|detail| instance::given_in(&detail)))
+        Ok(Some(detail.map(|detail| instance::given_in(&detail)).unwrap_or_default()))
     }
+}
+
+/// The details that were read are kept, so the next search knows more.
+pub fn too_many() -> Error {
+    let message = "the workflow has had more runs since than can be looked through at once";
+    Error::unavailable(message).retryable()
 }

@@ -1,13 +1,14 @@
 //! Watching the runs of a project. One list stands for all of its workflows: the runs that were begun since
 //! the latest one that is known, with an overlap for those whose begin was written late. Open runs that the
-//! list does not show are asked for one by one, and of many of them first by the list of running ones.
+//! list does not show are asked for one by one, and of many of them first by the list of running ones. That list is
+//! also read now and then by itself: a run that somebody begins again keeps the time of its first begin.
 //!
 //! The cursor has three numbers: since when this list is read, how many of its rows are read, and the latest
 //! begin of a run so far, from which the next list is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakeport_sdk::engine::{Error, Instance, OpenRun, WatchPage, WatchRequest, call};
+use lakeport_sdk::engine::{Error, Instance, OpenRun, WatchPage, WatchRequest, Watched, call, memo};
 use lakeport_sdk::serde_json::Value;
 
 use crate::api::{Api, PAGE_ROWS, PARTS_MAX};
@@ -20,16 +21,20 @@ const OVERLAP_MS: i64 = 60_000;
 const PAGES_MAX: usize = 4;
 /// Details of one call to learn the keys of runs, where a list does not show them.
 const KEYS_MAX: usize = 4;
+/// The host watches the workflows of a range of so many ids at once.
+const WORKFLOWS_MAX: u64 = 1_000;
 /// Open runs that are asked for one by one, without the list of running ones.
 const FEW_OPEN: usize = 3;
 /// Pages of the list of running ones.
 const RUNNING_PAGES_MAX: usize = 5;
+/// How often that list is read in any case.
+const RUNNING_S: u32 = 10;
 /// The pace: a request of this call, and one for the tries of each run that goes on, cost the host so long a
 /// pause before the next call, up to a longest one. So a busy project is asked twice a second on average.
 const PAUSE_MS: u32 = 500;
 const PAUSE_MAX_MS: u32 = 30_000;
 /// The time that is left for the answer.
-const SPARE_MS: u32 = 4_000;
+pub const SPARE_MS: u32 = 4_000;
 
 /// Where a watch goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +78,9 @@ pub fn instances(request: &WatchRequest) -> Result<WatchPage, Error> {
         found: BTreeMap::new(),
     };
     let (cursor, more) = watch.list(cursor, request.limit as usize)?;
-    let gone = watch.open(&request.open)?;
+    // Who looks at one run has no cursor.
+    let looks = !more && request.cursor.is_some() && is_due(&request.workflows);
+    let gone = watch.open(&request.open, looks, request.limit as usize)?;
     let instances: Vec<Instance> = watch.found.into_values().collect();
     let going_on = instances.iter().filter(|run| !is_final(&run.state)).count();
     let wait_ms = match u32::try_from(going_on).unwrap_or(u32::MAX) {
@@ -81,6 +88,17 @@ pub fn instances(request: &WatchRequest) -> Result<WatchPage, Error> {
         count => count.saturating_add(api.requests()).saturating_mul(PAUSE_MS).min(PAUSE_MAX_MS),
     };
     Ok(WatchPage { instances, gone, cursor: cursor.written(), more, wait_ms })
+}
+
+/// Whether the list of running ones is to be read again for these workflows.
+fn is_due(workflows: &[Watched]) -> bool {
+    let Some(first) = workflows.iter().map(|workflow| workflow.id).min() else { return false };
+    let name = format!("running {}", first / WORKFLOWS_MAX);
+    let is_due = memo::get(&name).is_none();
+    if is_due {
+        memo::put(&name, "read", RUNNING_S);
+    }
+    is_due
 }
 
 /// The projects of workflows that were deployed to another one than the configured.
@@ -150,8 +168,8 @@ impl Watch<'_> {
         self.found.extend(row["id"].as_i64().zip(run));
     }
 
-    /// Finds all open runs, and answers those that are gone.
-    fn open(&mut self, open: &[OpenRun]) -> Result<Vec<String>, Error> {
+    /// Finds all open runs, and answers those that are gone. `looks`: also those that are running and not among them.
+    fn open(&mut self, open: &[OpenRun], looks: bool, limit: usize) -> Result<Vec<String>, Error> {
         let mut gone = Vec::new();
         let mut missing: Vec<(&OpenRun, i64)> = Vec::new();
         for run in open {
@@ -161,8 +179,8 @@ impl Watch<'_> {
                 Err(_) => gone.push(run.id.clone()),
             }
         }
-        if missing.len() > FEW_OPEN {
-            self.running(&missing)?;
+        if looks || missing.len() > FEW_OPEN {
+            self.running(open, limit)?;
         }
         for (run, id) in missing {
             if self.found.contains_key(&id) {
@@ -184,17 +202,20 @@ impl Watch<'_> {
         Ok(gone)
     }
 
-    /// Takes what is still running of many open runs. What is not in this list has ended, or waits.
-    fn running(&mut self, missing: &[(&OpenRun, i64)]) -> Result<(), Error> {
-        let wanted: BTreeSet<i64> = missing.iter().map(|(_, id)| *id).collect();
+    /// Takes what is running. What is not in this list has ended, or waits.
+    fn running(&mut self, open: &[OpenRun], limit: usize) -> Result<(), Error> {
+        let asked: BTreeSet<i64> = open.iter().filter_map(|run| run.id.parse().ok()).collect();
         let path = ["projects", &self.api.project.to_string(), self.api.flavour.instances];
         let mut read = 0;
         for _ in 0..RUNNING_PAGES_MAX * PARTS_MAX {
             let params = vec![("stateType", "RUNNING_EXECUTION".to_owned())];
             let (rows, total) = self.api.rows(&path, params, read)?;
             read += rows.len();
-            for row in rows.iter().filter(|row| row["id"].as_i64().is_some_and(|id| wanted.contains(&id))) {
-                self.take(row)?;
+            for row in &rows {
+                let is_asked = row["id"].as_i64().is_some_and(|id| asked.contains(&id));
+                if is_asked || self.found.len() < limit {
+                    self.take(row)?;
+                }
             }
             if rows.is_empty() || read >= total.min(RUNNING_PAGES_MAX * PAGE_ROWS) {
                 break;

@@ -128,6 +128,8 @@ impl Definitions for Local {
             code: workflow.id.to_string(),
             name: workflow.name,
             release_state: if workflow.online { "ONLINE" } else { "OFFLINE" }.to_owned(),
+            runnable: Some(true),
+            scheduled: Some(workflow.online),
         });
         Ok(DefinitionPage { definitions: definitions.collect(), total: None, next: page.next })
     }

@@ -181,12 +181,12 @@ impl EngineClient {
     }
 
     /// Repeats a finished run; `None` if the engine no longer knows it.
-    pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
+    pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Failure> {
         let engine = self.engine(Some(request.instance.workflow.id));
         match engine.retry(self.context(&engine, START_S)?, request).await {
             Ok(started) => Ok(Some(started)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failure(error)),
         }
     }
 

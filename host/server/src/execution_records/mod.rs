@@ -9,7 +9,7 @@ mod view;
 use lakeport_base::Error;
 
 use crate::core::Core;
-pub use run::{Part, Reach, Run};
+pub use run::{Again, Part, Reach, Run};
 pub use store::{Execution, Record, Status, Try};
 pub use view::{ExecutionDetail, ExecutionView, LogView, duration_s};
 

@@ -32,7 +32,27 @@ pub struct Run {
     pub part: Option<Part>,
     /// `CONTINUE` or `END`, as it was asked for; `None`: unknown.
     pub failure_strategy: Option<String>,
+    /// It was begun again.
+    pub again: Option<Again>,
     pub version: i64,
+}
+
+/// Of a run that was begun again: an engine may show it with its old end for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    pub until_ms: i64,
+    /// The old end.
+    pub ended_ms: i64,
+}
+
+impl Run {
+    /// Whether the engine shows the end that it had before it was begun again.
+    pub fn is_old_end(&self, shown: &Run, now_ms: i64) -> bool {
+        let is_old = |again: Again| {
+            now_ms < again.until_ms && shown.ended_at_ms.is_some_and(|at| at <= again.ended_ms)
+        };
+        self.again.is_some_and(is_old)
+    }
 }
 
 /// A part of a workflow.

@@ -24,6 +24,7 @@ async fn run(db: &Db, workflow_id: i64, instance_id: &str, cause: &str) -> Run {
         workflow_version: None,
         part: None,
         failure_strategy: None,
+        again: None,
         version: 0,
     };
     let mut tx = db.begin().await.unwrap();

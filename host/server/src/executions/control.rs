@@ -7,9 +7,9 @@ use lakeport_base::Error;
 use lakeport_bindings::engine::model::{InstanceRef, RetryRequest};
 use tokio::time::{Instant, sleep};
 
-use super::runs::{self, MANUAL, Run, START_MAX, Start};
+use super::runs::{self, LOST_MAX, MANUAL, Run, START_MAX, Start};
 use super::{TOPIC, backfills, watch};
-use crate::engines::{self, EngineClient};
+use crate::engines::{self, EngineClient, Failure};
 use crate::execution_records::store::{self, Execution, Record, Status};
 use crate::executions::Executions;
 use crate::workflows;
@@ -65,23 +65,33 @@ pub async fn retry(
     refuse_removed(state, &run, &execution).await?;
     let key = repeat.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
-    let can_retry = client.has_feature(request.instance.workflow.id, "retry_failed")?;
+    let workflow = request.instance.workflow.id;
+    let can_retry = client.has_feature(workflow, "retry_failed")?;
+    if can_retry {
+        note_again(state, &run, client.info(Some(workflow)).await?.settle_ms).await?;
+    }
     let retried = if can_retry { client.retry(&request).await } else { Ok(None) };
-    let again = match retried {
-        Ok(Some(started)) => started.instance.or(started.trigger).unwrap_or_default(),
-        Ok(None) => start_over(state, &run, repeat, call_id).await?,
-        Err(error) if error.code() == "unsupported_by_engine" => {
-            start_over(state, &run, repeat, call_id).await?
-        }
-        Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
-            return Err(Error::conflict("not_retryable", refusal.message));
-        }
-        Err(error) => return Err(error),
-    };
     let before = (execution.record.attempt, execution.run_id);
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
     let is_seen = move |now: Option<&Execution>| now.is_some_and(is_again);
+    let again = match retried {
+        Ok(Some(started)) => started.instance.or(started.trigger).unwrap_or_default(),
+        Ok(None) => start_over(state, &run, repeat, call_id).await?,
+        // It may be under way: the watcher goes on looking.
+        Err(Failure::Open(error)) => {
+            let until = Instant::now() + LOST_MAX;
+            let seen = seen(state, &run, &execution.record.task_key, until, call_id, is_seen).await?;
+            return seen.filter(is_again).ok_or(error);
+        }
+        Err(Failure::Refused(error)) if error.code() == "unsupported_by_engine" => {
+            start_over(state, &run, repeat, call_id).await?
+        }
+        Err(Failure::Refused(Error::Refused(refusal))) if refusal.code == "engine_conflict" => {
+            return Err(Error::conflict("not_retryable", refusal.message));
+        }
+        Err(Failure::Refused(error)) => return Err(error),
+    };
     // A new run is known once the engine shows it.
     let known = runs::store::find_instance(&state.db, &run.engine, &again).await?;
     let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again.clone()), ..run.clone() });
@@ -95,6 +105,15 @@ pub async fn retry(
         );
         Error::timed_out("engine_timeout", message)
     })
+}
+
+/// Notes that an engine, which shows a change after so many milliseconds at most, is asked to run it again.
+async fn note_again(state: &Executions, run: &Run, settle_ms: u32) -> Result<(), Error> {
+    let call_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
+    let until_ms = state.clock.now_ms() + call_ms + i64::from(settle_ms);
+    let mut tx = state.db.begin().await?;
+    runs::store::note_again(&mut tx, run.id, until_ms).await?;
+    tx.commit().await
 }
 
 /// 409 if the task is not in the version that is deployed now, which the embedded scheduler would run.

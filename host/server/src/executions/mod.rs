@@ -25,6 +25,7 @@ use lakeport_http::Role::{Editor, Viewer};
 use lakeport_http::{Data, Nothing, OptionalJson, Route};
 use lakeport_store::Tx;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::core::{Core, stands_on_core};
 use crate::engines::Engines;
@@ -53,6 +54,8 @@ pub struct Executions {
     blocks: Blocks,
     /// By engine and its id of the run: those whose failed tasks wait for their next try.
     waiting: Mutex<HashMap<(String, String), watch::Waiting>>,
+    /// Starts whose answers were lost, by run: since when the engine has not been able to look for them.
+    unfound: Mutex<HashMap<i64, Instant>>,
 }
 
 stands_on_core!(Executions);
@@ -64,6 +67,7 @@ impl Executions {
             engines: Arc::clone(engines),
             blocks: Blocks::default(),
             waiting: Mutex::default(),
+            unfound: Mutex::default(),
         }
     }
 }

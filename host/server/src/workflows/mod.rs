@@ -6,6 +6,7 @@ mod api;
 mod batch;
 mod copy;
 pub mod definition;
+pub mod drift;
 mod engine_lock;
 pub mod forms;
 mod names;
@@ -83,6 +84,8 @@ pub struct Workflow {
     pub engine_status: EngineStatus,
     /// Why the engine does not have what is wanted.
     pub engine_error: Option<String>,
+    /// What differs because somebody changed it in the engine itself.
+    pub engine_drift: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -104,6 +107,8 @@ pub struct Summary {
     pub engine_schedule: Option<String>,
     pub engine_status: EngineStatus,
     pub engine_error: Option<String>,
+    /// What differs because somebody changed it in the engine itself.
+    pub engine_drift: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -207,6 +212,7 @@ impl Workflow {
             wanted_tries: 0,
             engine_status: EngineStatus::InSync,
             engine_error: None,
+            engine_drift: None,
             created_by: by.to_owned(),
             updated_by: by.to_owned(),
             created_at_ms: now_ms,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lakeport_base::time::MINUTE_MS;
 use lakeport_base::{Error, failpoints};
 use lakeport_bindings::engine::model;
 use lakeport_store::jobs::{self, Jobs, Work};
@@ -33,6 +34,8 @@ const ENGINES_AT_ONCE: usize = 1_000;
 /// The pause before a change is tried again: the first one, and the longest.
 const RETRY_MS: i64 = 5_000;
 const RETRY_MAX_MS: i64 = 5 * 60_000;
+/// The longest pause, and a minute.
+const DUE_MAX_MS: i64 = RETRY_MAX_MS + MINUTE_MS;
 /// The pause before an engine is asked again for its progress.
 const POLL_MIN_MS: i64 = 1_000;
 const POLL_MAX_MS: i64 = 60_000;
@@ -620,7 +623,9 @@ impl Work for Reconciler {
 
     async fn look(&mut self) -> Result<Duration, Error> {
         let mut of_engine: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        let due = store::due_at_engines(&self.state.db, self.state.clock.now_ms(), READ_OF_ENGINE).await?;
+        let due =
+            store::due_at_engines(&self.state.db, self.state.clock.now_ms(), DUE_MAX_MS, READ_OF_ENGINE)
+                .await?;
         for (id, engine) in due {
             of_engine.entry(engine).or_default().push(id);
         }

@@ -9,6 +9,7 @@ use lakeport_http::{PAGE_MAX_BYTES, Paging};
 use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::definition::Content;
+use super::drift;
 use super::forms::WorkflowStatus;
 use super::names::Named;
 use super::removals::Removal;
@@ -25,7 +26,7 @@ macro_rules! columns {
         "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
          status, publication, published_version, published_digest, engine, engine_name, engine_code, engine_project, \
          engine_revision, engine_state, engine_schedule, wanted, wanted_tries, engine_status, engine_error, \
-         created_by, updated_by, created_at, updated_at"
+         engine_drift, created_by, updated_by, created_at, updated_at"
     };
 }
 
@@ -65,6 +66,7 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
         wanted_tries: row.get("wanted_tries")?,
         engine_status: EngineStatus::parse(&row.get::<String>("engine_status")?)?,
         engine_error: row.get("engine_error")?,
+        engine_drift: row.get("engine_drift")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -144,7 +146,7 @@ pub async fn page(db: &Db, ids: &[i64], paging: &Paging, zone: Tz) -> Result<Vec
             concat!(
                 "SELECT w.*, latest.* FROM (SELECT id, CASE WHEN octet_length(content) <= $2 THEN content END AS content, \
                  version, changed_version, status, publication, published_version, engine_code, engine_project, \
-                 engine_schedule, engine_status, engine_error, created_by, updated_by, created_at, updated_at \
+                 engine_schedule, engine_status, engine_error, engine_drift, created_by, updated_by, created_at, updated_at \
                  FROM workflows WHERE deleted_at IS NULL AND id ",
                 $ids,
                 ") AS w",
@@ -228,6 +230,7 @@ fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {
         engine_schedule: row.get("engine_schedule")?,
         engine_status: EngineStatus::parse(&row.get::<String>("engine_status")?)?,
         engine_error: row.get("engine_error")?,
+        engine_drift: row.get("engine_drift")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -308,7 +311,7 @@ pub async fn set_status(tx: &mut Tx, id: i64, status: WorkflowStatus) -> Result<
 /// Stores its deployment.
 pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET engine = $2, engine_name = $3, engine_code = $4, engine_project = $5, \
-        engine_revision = $6, engine_state = $7 WHERE id = $1";
+        engine_revision = $6, engine_state = $7, engine_drift = NULL WHERE id = $1";
     let values: [Value; 7] = [
         deployed.id.into(),
         deployed.engine.as_str().into(),
@@ -422,14 +425,21 @@ pub async fn note_engine_status(tx: &mut Tx, id: i64) -> Result<(EngineStatus, O
     Ok((EngineStatus::parse(&row.get::<String>(0)?)?, row.get(1)?))
 }
 
-/// Workflows of whose engines something is due, so many of each at most, with the engines, longest overdue first.
-pub async fn due_at_engines(db: &Db, now_ms: i64, of_engine: i64) -> Result<Vec<(i64, String)>, Error> {
+/// Workflows of whose engines something is due, so many of each at most, with the engines, longest overdue first. What would be
+/// due later than the longest pause was noted by a clock that has gone back, and is due.
+pub async fn due_at_engines(
+    db: &Db,
+    now_ms: i64,
+    longest_ms: i64,
+    of_engine: i64,
+) -> Result<Vec<(i64, String)>, Error> {
     const DUE: &str = "SELECT id, engine FROM (SELECT id, engine, due, row_number() OVER (PARTITION BY engine ORDER BY due, id) \
         AS place FROM (SELECT id, engine, wanted_at AS due FROM workflows \
-        WHERE wanted_at IS NOT NULL AND wanted_at <= $1 AND deleted_at IS NULL UNION ALL \
-        SELECT id, engine, removal_at FROM workflows WHERE removal_at IS NOT NULL AND removal_at <= $1) AS both_kinds \
+        WHERE wanted_at IS NOT NULL AND (wanted_at <= $1 OR wanted_at > $3) AND deleted_at IS NULL UNION ALL \
+        SELECT id, engine, removal_at FROM workflows WHERE removal_at IS NOT NULL AND (removal_at <= $1 OR removal_at > $3)) AS both_kinds \
         WHERE engine IS NOT NULL) AS placed WHERE place <= $2 ORDER BY due, id";
-    let rows = db.read(DUE, &[now_ms.into(), of_engine.into()]).await?;
+    let values = [now_ms.into(), of_engine.into(), (now_ms + longest_ms).into()];
+    let rows = db.read(DUE, &values).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
@@ -503,6 +513,35 @@ pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
     rows.iter()
         .filter_map(|row| row.get(0).and_then(|id| in_engine(&mut row.by_name(), id)).transpose())
         .collect()
+}
+
+/// The deployments in an engine of which nothing is open, and which is not known to have failed.
+pub async fn settled_at_engine(db: &Db, engine: &str) -> Result<Vec<drift::Wanted>, Error> {
+    const SETTLED: &str = "SELECT id, engine_code, engine_project, engine_revision, status, engine_drift FROM workflows \
+        WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL AND engine_code IS NOT NULL AND wanted IS NULL \
+        AND engine_status = 'in_sync' ORDER BY id";
+    let rows = db.read(SETTLED, &[engine.into()]).await?;
+    let wanted = |row: &Row| {
+        Ok(drift::Wanted {
+            id: row.get(0)?,
+            code: row.get(1)?,
+            project: row.get(2)?,
+            revision: row.get(3)?,
+            status: status(&row.get::<String>(4)?)?,
+            drift: row.get(5)?,
+        })
+    };
+    rows.iter().map(wanted).collect()
+}
+
+/// Notes what differs in the engine, unless the workflow was changed meanwhile.
+pub async fn set_drift(tx: &mut Tx, of: &drift::Wanted, drift: Option<&str>) -> Result<bool, Error> {
+    const SET: &str = "UPDATE workflows SET engine_drift = $5 WHERE id = $1 AND engine_code = $2 AND status = $3 \
+        AND coalesce(engine_revision, '') = $4 AND wanted IS NULL AND engine_status = 'in_sync' AND deleted_at IS NULL";
+    let revision = of.revision.as_deref().unwrap_or_default();
+    let values =
+        [of.id.into(), of.code.as_str().into(), of.status.as_str().into(), revision.into(), drift.into()];
+    Ok(tx.execute(SET, &values).await? > 0)
 }
 
 /// The names of existing ones, by id.

@@ -141,3 +141,43 @@ async fn a_refused_restoration_stays_failed() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_difference_is_noted_of_what_was_compared() {
+    on_each_store(async |db| {
+        let id = add(&db, named("a")).await.id;
+        let mut tx = db.begin().await.unwrap();
+        set_deployed(&mut tx, &deployed_as(id, "c")).await.unwrap();
+        publish(&mut tx, id, 1).await;
+        tx.commit().await.unwrap();
+        let settled = async || settled_at_engine(&db, "local").await.unwrap();
+        let found = settled().await.remove(0);
+        assert_eq!((found.id, found.code.as_str(), found.drift.as_deref()), (id, "c", None));
+        let note = async |of: &drift::Wanted| {
+            let mut tx = db.begin().await.unwrap();
+            let noted = set_drift(&mut tx, of, Some("it is gone")).await.unwrap();
+            tx.commit().await.unwrap();
+            noted
+        };
+        assert!(note(&found).await);
+        assert_eq!(settled().await[0].drift.as_deref(), Some("it is gone"));
+        // A change that the engine has made.
+        let mut tx = db.begin().await.unwrap();
+        let again = Deployed { revision: Some("r2".to_owned()), ..deployed_as(id, "c") };
+        set_deployed(&mut tx, &again).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(settled().await[0].drift, None);
+        assert!(!note(&found).await, "another revision was compared");
+        let mut tx = db.begin().await.unwrap();
+        let restore = Wanted::new(EngineChange::Restore, By::server("me", "r".to_owned()));
+        let found = settled_at_engine(&db, "local").await.unwrap().remove(0);
+        want(&mut tx, id, Some(&restore), 5).await.unwrap();
+        tx.commit().await.unwrap();
+        assert!(settled().await.is_empty());
+        assert!(!note(&found).await, "a change is open");
+        // Due, or noted by a clock that has gone back since.
+        let due = async |now_ms| !due_at_engines(&db, now_ms, 100, 10).await.unwrap().is_empty();
+        assert_eq!([due(5).await, due(4).await, due(-94).await, due(-96).await], [true, false, false, true]);
+    })
+    .await;
+}

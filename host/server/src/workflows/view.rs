@@ -48,6 +48,7 @@ impl Summary {
             engine_schedule: workflow.engine_schedule.clone(),
             engine_status: workflow.engine_status,
             engine_error: workflow.engine_error.clone(),
+            engine_drift: workflow.engine_drift.clone(),
             created_by: workflow.created_by.clone(),
             updated_by: workflow.updated_by.clone(),
             created_at_ms: workflow.created_at_ms,
@@ -111,7 +112,8 @@ pub struct WorkflowView {
     engine_schedule: Option<ScheduleView>,
     /// Whether the engine has what is wanted of it: the schedule and its state, and the approved version.
     engine_state: EngineStatus,
-    /// Why it does not have it, or why that is not known. Null, too, for a caller that is bound to data sources.
+    /// Why it does not have it, or why that is not known; what somebody changed in the engine itself is usually seen
+    /// within two minutes. Null, too, for a caller that is bound to data sources.
     engine_error: Option<String>,
     global_params: Vec<GlobalParam>,
     concurrency: Concurrency,
@@ -173,6 +175,8 @@ impl WorkflowView {
         let is_other = is_deployed && workflow.engine_schedule != content.schedule_text();
         let in_engine = workflow.engine_schedule.as_deref().filter(|_| is_other);
         let in_engine: Option<Schedule> = in_engine.and_then(|text| serde_json::from_str(text).ok());
+        // Of an open change its own reason counts.
+        let has_drift = workflow.engine_drift.is_some() && workflow.engine_status == EngineStatus::InSync;
         // What is off in the engine is shown as off.
         let own_status = if is_other { WorkflowStatus::Offline } else { status };
         let schedule = content.schedule.as_ref();
@@ -189,8 +193,8 @@ impl WorkflowView {
             publish_status,
             current_version: workflow.version,
             published_version: workflow.published_version,
-            engine_state: workflow.engine_status,
-            engine_error: workflow.engine_error,
+            engine_state: if has_drift { EngineStatus::Failed } else { workflow.engine_status },
+            engine_error: workflow.engine_error.or(workflow.engine_drift.filter(|_| has_drift)),
             global_params: content.global_params,
             concurrency: content.concurrency,
             latest_execution: latest,

@@ -240,6 +240,29 @@ fn a_lost_answer_may_have_applied_and_the_run_is_found() {
     });
 }
 
+/// 3.1 and 3.4.3 show the parameters of a run in its detail alone.
+#[test]
+fn a_run_that_was_not_looked_at_may_be_the_one() {
+    let server = Server::new("3.1.1");
+    let bare = |id: i64| {
+        let mut row = server.run(id, "SUCCESS", None);
+        row["commandParam"] = Value::Null;
+        row
+    };
+    let rows: Vec<Value> = (1..=41).map(bare).collect();
+    let find = || server.host.call(|| DolphinScheduler::find(vec![query(None)]));
+    on_list(&server, "2026-11-21 11:55:00", json!(rows));
+    for id in 1..=40 {
+        server.on("GET", &format!("{{I}}/{id}"), &[], server.run(id, "SUCCESS", Some("k")));
+    }
+    let error = find().unwrap_err();
+    assert_eq!((error.code.as_str(), error.retryable), ("unavailable", true));
+    on_list(&server, "2026-11-21 11:55:00", json!(rows));
+    server.on("GET", "{I}/41", &[], server.run(41, "SUCCESS", Some(KEY)));
+    let found = find().unwrap();
+    assert_eq!(found[0].as_ref().map(|run| run.id.as_str()), Some("41"));
+}
+
 #[test]
 fn a_trigger_names_its_run() {
     let server = Server::new("3.2.1");

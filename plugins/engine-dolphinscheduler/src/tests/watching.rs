@@ -29,6 +29,12 @@ fn on_list(server: &Server, since: &str, rows: Value) {
     server.on("GET", "{I}", &params, server.page(rows));
 }
 
+/// What is running, asked for each ten seconds.
+fn on_running(server: &Server, rows: Value) {
+    let params = [("stateType", "RUNNING_EXECUTION"), ("pageNo", "1"), ("pageSize", "100")];
+    server.on("GET", "{I}", &params, server.page(rows));
+}
+
 fn states(page: &WatchPage) -> Vec<(&str, &str)> {
     page.instances.iter().map(|run| (run.id.as_str(), run.state.as_str())).collect()
 }
@@ -51,6 +57,7 @@ fn one_list_stands_for_all_workflows() {
         assert_eq!(page.instances[1].ended, None, "it goes on");
         // The next list begins a minute before the latest begin.
         on_list(server, "2026-11-21 11:58:00", json!([]));
+        on_running(server, json!([]));
         let next = watch(server, request(Some(&page.cursor), &[], 100));
         assert_eq!((next.cursor, next.instances.len()), (page.cursor, 0));
     });
@@ -75,6 +82,7 @@ fn lists_without_keys_are_completed_by_details() {
         assert_eq!(causes, [(Some("k"), "manual"), (None, "schedule")]);
         // It is known from now on.
         on_list(&server, "2026-11-21 11:58:00", json!([bare(31, "COMPLEMENT_DATA")]));
+        on_running(&server, json!([]));
         let page = watch(&server, request(Some(&page.cursor), &[], 100));
         assert_eq!(page.instances[0].key.as_deref(), Some("k"));
     }
@@ -99,6 +107,7 @@ fn many_unknown_keys_are_read_in_several_calls() {
     for id in 5..=6 {
         server.on("GET", &format!("{{I}}/{id}"), &[], server.run(id, "SUCCESS", Some("k")));
     }
+    on_running(&server, json!([]));
     let page = watch(&server, request(Some(&page.cursor), &[], 100));
     assert_eq!((page.instances.len(), page.more), (2, false));
 }
@@ -107,9 +116,12 @@ fn many_unknown_keys_are_read_in_several_calls() {
 fn small_pages_lose_nothing() {
     let server = Server::new("3.2.1");
     let rows = json!([server.run(33, "SUCCESS", Some("c")), server.run(32, "SUCCESS", Some("b"))]);
-    let (mut cursor, mut seen) = (None, Vec::new());
+    let (mut cursor, mut seen): (Option<String>, Vec<String>) = (None, Vec::new());
     loop {
         on_list(&server, "2026-11-21 11:57:00", rows.clone());
+        if seen.len() == 1 {
+            on_running(&server, json!([]));
+        }
         let page = watch(&server, request(cursor.as_deref(), &[], 1));
         seen.extend(page.instances.into_iter().map(|run| run.id));
         cursor = Some(page.cursor);
@@ -137,12 +149,33 @@ fn many_open_runs_are_looked_for_in_one_list() {
     let server = Server::new("3.3-dev");
     on_list(&server, "2026-11-21 11:57:00", json!([]));
     let running: Vec<Value> = (1..=4).map(|id| server.run(id, "RUNNING_EXECUTION", Some("k"))).collect();
-    let params = [("stateType", "RUNNING_EXECUTION"), ("pageNo", "1"), ("pageSize", "100")];
-    server.on("GET", "{I}", &params, server.page(json!(running)));
+    on_running(&server, json!(running));
     server.on("GET", "{I}/5", &[], server.run(5, "SUCCESS", Some("k")));
     let page = watch(&server, request(None, &["1", "2", "3", "4", "5"], 100));
     assert_eq!((page.instances.len(), page.gone.len()), (5, 0));
     assert_eq!(server.host.requests(), 3);
+}
+
+#[test]
+fn a_run_that_somebody_begins_again_is_seen() {
+    Server::each(|server| {
+        let looks = |workflow: u64, running: Option<Value>, limit: u32| {
+            let mut request = request(Some("1795262280000,0,1795262280000"), &[], limit);
+            request.workflows[0].id = workflow;
+            on_list(server, "2026-11-21 11:57:00", json!([]));
+            if let Some(rows) = running {
+                on_running(server, rows);
+            }
+            watch(server, request)
+        };
+        // They were begun long ago, so they are on no list of new runs.
+        let running = json!([5, 6].map(|id| server.run(id, "RUNNING_EXECUTION", Some("k"))));
+        assert_eq!(states(&looks(ID, Some(running.clone()), 1)), [("5", "running")], "one at most");
+        assert_eq!(states(&looks(ID, None, 100)), [], "not each time");
+        assert_eq!(looks(ID + 1_000, Some(running.clone()), 100).instances.len(), 2, "for each part");
+        server.host.advance(std::time::Duration::from_secs(11));
+        assert_eq!(looks(ID, Some(running), 100).instances.len(), 2);
+    });
 }
 
 #[test]

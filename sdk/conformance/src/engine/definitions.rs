@@ -30,6 +30,8 @@ pub async fn definitions<S: Subject>(
     let is_word = matches!(head.release_state.as_str(), "ONLINE" | "OFFLINE" | "UNKNOWN");
     let what = format!("the state {:?}", head.release_state);
     trial.expect(Area::Contract, is_word, LIST, &what, "the states are `ONLINE`, `OFFLINE` and `UNKNOWN`");
+    let what = format!("`runnable` is {:?}", head.runnable);
+    trial.expect(Area::Contract, head.runnable != Some(false), LIST, &what, "a deployed workflow can be run");
     let keyword = format!("conformance-{}", trial.setting.unique).to_uppercase();
     let (whole, small) = (list(trial, &keyword, 100).await?, list(trial, &keyword, 1).await?);
     let what = format!("{} on one page, {} one by one", whole.len(), small.len());
@@ -54,14 +56,13 @@ pub async fn after_removal<S: Subject>(trial: &mut Trial<'_, S>, removed: &Workf
     Ok(())
 }
 
-/// The state of a deployed workflow in the list, if it is there.
-pub async fn release_state<S: Subject>(
+/// A deployed workflow in the list, if it is there.
+pub async fn listed<S: Subject>(
     trial: &mut Trial<'_, S>,
     workflow: &WorkflowRef,
-) -> Checked<Option<String>> {
+) -> Checked<Option<DefinitionHead>> {
     let listed = list(trial, &workflow.name, 100).await?;
-    let found = listed.into_iter().find(|head| Some(&head.code) == workflow.code.as_ref());
-    Ok(found.map(|head| head.release_state))
+    Ok(listed.into_iter().find(|head| Some(&head.code) == workflow.code.as_ref()))
 }
 
 async fn list<S: Subject>(

@@ -37,9 +37,7 @@ pub async fn schedules<S: Subject>(
     ];
     for (change, must_be_on) in &changes {
         trial.change(change, workflow).await?;
-        if *must_be_on {
-            is_listed_on(trial, change, workflow).await?;
-        }
+        is_listed(trial, change, workflow, *must_be_on).await?;
     }
     if trial.setting.fires {
         fires(trial, &later, workflow).await?;
@@ -51,19 +49,24 @@ pub async fn schedules<S: Subject>(
     Ok(())
 }
 
-/// A workflow whose schedule is on is not listed as off, where the engine has a list.
-async fn is_listed_on<S: Subject>(
+/// A schedule is not listed as off while it is on, nor as on while it is off, where the engine has a list.
+async fn is_listed<S: Subject>(
     trial: &mut Trial<'_, S>,
     change: &Change,
     workflow: &WorkflowRef,
+    is_on: bool,
 ) -> Checked<()> {
     if !trial.exports("definitions") {
         return Ok(());
     }
-    let state = definitions::release_state(trial, workflow).await?;
-    let holds = matches!(state.as_deref(), Some("ONLINE" | "UNKNOWN"));
-    let place = format!("{}, of a schedule that is on", change.function());
-    trial.expect(Area::Lifecycle, holds, &place, &format!("it is listed as {state:?}"), STAYS_ON);
+    let head = definitions::listed(trial, workflow).await?;
+    let (state, scheduled) = head.map_or((None, None), |head| (Some(head.release_state), head.scheduled));
+    let is_word = !is_on || matches!(state.as_deref(), Some("ONLINE" | "UNKNOWN"));
+    let holds = is_word && scheduled.is_none_or(|scheduled| scheduled == is_on);
+    let place = format!("{}, of a schedule that is {}", change.function(), if is_on { "on" } else { "off" });
+    let what = format!("it is listed as {state:?}, `scheduled` is {scheduled:?}");
+    let why = if is_on { STAYS_ON } else { "a list says whether the schedule is on" };
+    trial.expect(Area::Lifecycle, holds, &place, &what, why);
     Ok(())
 }
 

@@ -195,6 +195,8 @@ impl Subject for FakeEngine {
             code: code.clone(),
             name: one.workflow.name.clone(),
             release_state: if one.online { "ONLINE" } else { "OFFLINE" }.to_owned(),
+            runnable: Some(true),
+            scheduled: Some(one.online),
         };
         let all = scheduler.deployed.iter().filter(|(_, one)| is_found(one)).map(head).collect();
         let (definitions, next) = page(query.page.cursor.as_deref(), query.page.limit, all)?;

@@ -57,6 +57,10 @@ impl Block {
         })
     }
 
+    fn reaches_into(&self, time_ms: &Range<i64>) -> bool {
+        self.last_at_ms >= time_ms.start && self.first_at_ms < time_ms.end
+    }
+
     /// The number of executions, of a task or of all.
     fn count(&self, task_id: Option<i64>) -> Result<i64, Error> {
         match task_id {
@@ -153,7 +157,7 @@ impl View {
         mut take: impl FnMut(Entry),
     ) -> Result<(), Error> {
         for block in &self.blocks {
-            if block.last_at_ms < time_ms.start || block.first_at_ms >= time_ms.end {
+            if !block.reaches_into(&time_ms) {
                 continue;
             }
             packed::each(&block.packed, block.first_at_ms, task_id, |entry| {
@@ -163,6 +167,15 @@ impl View {
             })?;
         }
         Ok(())
+    }
+
+    /// The number of executions, of a task or of all, of the blocks that [`View::each`] goes through.
+    pub fn at_most(&self, task_id: Option<i64>, time_ms: &Range<i64>) -> Result<usize, Error> {
+        let mut count = 0;
+        for block in self.blocks.iter().filter(|block| block.reaches_into(time_ms)) {
+            count += usize::try_from(block.count(task_id)?).map_err(Error::internal)?;
+        }
+        Ok(count)
     }
 
     /// The number of executions, of a task or of all, and where the one after the newest `offset` ones is; no place:

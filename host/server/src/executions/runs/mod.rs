@@ -7,6 +7,7 @@ pub mod api;
 pub mod store;
 mod view;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lakeport_base::Error;
@@ -29,7 +30,9 @@ pub const TOPIC: &str = "runs";
 /// How long an answer waits in total for the engine's id of a run.
 pub const START_MAX: Duration = Duration::from_secs(20);
 /// How long an answer waits for a run of whose start the engine's answer was lost, or was an error.
-const LOST_MAX: Duration = Duration::from_secs(5);
+pub const LOST_MAX: Duration = Duration::from_secs(5);
+/// A start whose answer was lost is given up after the engine has not been able to look for it so long.
+const UNKNOWN_AFTER: Duration = Duration::from_secs(60 * 60);
 /// The interval of polling for a run that the engine has accepted but not started.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The state of a requested run.
@@ -195,6 +198,7 @@ async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: S
         workflow_version: None,
         part: wanted.part,
         failure_strategy: Some(wanted.failure_strategy.to_owned()),
+        again: None,
         version: 0,
     };
     let mut tx = state.db.begin().await?;
@@ -357,18 +361,48 @@ pub async fn find_unanswered(
         return Ok(());
     }
     let settle_ms = i64::from(client.info(None).await?.settle_ms);
-    let queries: Vec<RunQuery> = lost.iter().filter_map(|run| run.query(workflow(run))).collect();
-    let found = client.find(&queries).await?;
-    for (run, found) in lost.iter().zip(found) {
-        match found {
-            Some(instance) => {
-                let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
-                answered(state, run, Some(&instance.id), trigger).await?;
+    // One workflow whose runs cannot be looked through must not keep others waiting.
+    let mut of_workflows: BTreeMap<i64, Vec<&Run>> = BTreeMap::new();
+    for run in &lost {
+        of_workflows.entry(run.workflow_id).or_default().push(run);
+    }
+    for runs in of_workflows.into_values() {
+        let queries: Vec<RunQuery> = runs.iter().filter_map(|run| run.query(workflow(run))).collect();
+        let found = match client.find(&queries).await {
+            Ok(found) => found,
+            // Nothing is known of them, which must not keep the watcher from what it does know.
+            Err(error) if error.code() == "engine_unavailable" => {
+                tracing::debug!(engine = record.name, "lost starts are not found yet: {error}");
+                give_up_unknown(state, &runs, &error).await?;
+                continue;
             }
-            None if run.asked_at_ms < now_ms - waits_ms - settle_ms => {
-                end_unstarted(state, run, "the engine did not take it on").await?;
+            Err(error) => return Err(error),
+        };
+        for (run, found) in runs.into_iter().zip(found) {
+            state.unfound.lock().remove(&run.id);
+            match found {
+                Some(instance) => {
+                    let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
+                    answered(state, run, Some(&instance.id), trigger).await?;
+                }
+                None if run.asked_at_ms < now_ms - waits_ms - settle_ms => {
+                    end_unstarted(state, run, "the engine did not take it on").await?;
+                }
+                None => {}
             }
-            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Ends starts that the engine has not been able to look for, for long.
+async fn give_up_unknown(state: &Executions, runs: &[&Run], error: &Error) -> Result<(), Error> {
+    for run in runs {
+        let since = *state.unfound.lock().entry(run.id).or_insert_with(Instant::now);
+        if since.elapsed() >= UNKNOWN_AFTER {
+            let message = format!("whether the engine took it on is not known: {error}");
+            end_unstarted(state, run, &message).await?;
+            state.unfound.lock().remove(&run.id);
         }
     }
     Ok(())

@@ -5,13 +5,14 @@ use lakeport_http::Paging;
 use lakeport_store::Retained;
 use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
-use crate::execution_records::{Part, Reach, Run};
+use crate::execution_records::{Again, Part, Reach, Run};
 
 /// Columns of a run, in the order of [`run`].
 macro_rules! columns {
     () => {
         "id, engine, workflow_id, workflow_name, key, trigger_code, instance_id, state, cause, business_time, \
-         asked_at, started_at, ended_at, message, workflow_version, start_task_id, reach, failure_strategy, version"
+         asked_at, started_at, ended_at, message, workflow_version, start_task_id, reach, failure_strategy, again_until, \
+         again_ended, version"
     };
 }
 
@@ -42,12 +43,17 @@ fn run(row: &Row) -> Result<Run, Error> {
         workflow_version: row.get("workflow_version")?,
         part: part(row.get("start_task_id")?, row.get("reach")?),
         failure_strategy: row.get("failure_strategy")?,
+        again: again(row.get("again_until")?, row.get("again_ended")?),
         version: row.get("version")?,
     })
 }
 
 fn part(task_id: Option<i64>, reach: Option<String>) -> Option<Part> {
     Some(Part { task_id: task_id?, reach: Reach::parse(&reach?)? })
+}
+
+fn again(until_ms: Option<i64>, ended_ms: Option<i64>) -> Option<Again> {
+    Some(Again { until_ms: until_ms?, ended_ms: ended_ms? })
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
@@ -141,6 +147,26 @@ pub async fn open(
     );
     let values = [engine.into(), from_id.into(), before_id.into(), at_most.into()];
     db.read(OPEN, &values).await?.iter().map(run).collect()
+}
+
+/// Runs that were begun again, which the engine has not shown yet; oldest first. `since_ms`: how long ago the engine may have
+/// been expected to.
+pub async fn begun_again(db: &Db, engine: &str, since_ms: i64, at_most: i64) -> Result<Vec<Run>, Error> {
+    const AGAIN: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM runs WHERE engine = $1 AND again_until > $2 AND ended_at <= again_ended AND instance_id IS NOT NULL \
+         ORDER BY id LIMIT $3"
+    );
+    let values = [engine.into(), since_ms.into(), at_most.into()];
+    db.read(AGAIN, &values).await?.iter().map(run).collect()
+}
+
+/// Notes that an ended run is to be begun again; until then the engine may show it with its old end.
+pub async fn note_again(tx: &mut Tx, id: i64, until_ms: i64) -> Result<(), Error> {
+    const NOTE: &str = "UPDATE runs SET again_until = $2, again_ended = ended_at, version = version + 1 \
+        WHERE id = $1 AND ended_at IS NOT NULL";
+    tx.execute(NOTE, &[id.into(), until_ms.into()]).await.map(drop)
 }
 
 /// Workflows of an engine with watched runs.

@@ -21,6 +21,7 @@ fn asked(key: &str) -> Run {
         workflow_version: None,
         part: Some(Part { task_id: 5, reach: Reach::Only }),
         failure_strategy: Some("END".to_owned()),
+        again: None,
         version: 0,
     }
 }
@@ -197,6 +198,37 @@ async fn a_run_is_known_by_the_code_of_its_start_until_it_has_an_instance() {
         assert_eq!(known_by_trigger(&db, "local", &[]).await.unwrap(), []);
         with_answer(&db, &run, Some("i1")).await;
         assert_eq!(known().await, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_begun_again_is_asked_for_until_its_end_changes() {
+    on_each_store(async |db| {
+        let ended = Run { state: "failed".to_owned(), ended_at_ms: Some(50), ..seen("i1") };
+        let run = added(&db, ended).await;
+        added(&db, seen("i2")).await;
+        let again = async |since_ms| {
+            let runs = begun_again(&db, "local", since_ms, 10).await.unwrap();
+            runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
+        };
+        assert!(again(0).await.is_empty());
+        let mut tx = db.begin().await.unwrap();
+        note_again(&mut tx, run.id, 200).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!((again(199).await, again(200).await), (vec![run.id], vec![]));
+        let mut known = find(&db, run.id).await.unwrap().unwrap();
+        assert_eq!(known.again, Some(Again { until_ms: 200, ended_ms: 50 }));
+        for (ended_at_ms, is_old) in [(Some(49), true), (Some(50), true), (Some(51), false), (None, false)] {
+            let shown = Run { ended_at_ms, ..known.clone() };
+            assert_eq!(known.is_old_end(&shown, 199), is_old, "{ended_at_ms:?}");
+            assert!(!known.is_old_end(&shown, 200));
+        }
+        known.ended_at_ms = Some(60);
+        let mut tx = db.begin().await.unwrap();
+        assert!(update(&mut tx, &known).await.unwrap());
+        tx.commit().await.unwrap();
+        assert!(again(0).await.is_empty());
     })
     .await;
 }

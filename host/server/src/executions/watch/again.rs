@@ -5,7 +5,7 @@ use lakeport_base::Error;
 use lakeport_bindings::engine::model::{RetryRequest, Target, WorkflowRef};
 
 use super::{Seen, Watch};
-use crate::engines;
+use crate::engines::{self, Failure};
 use crate::execution_records::store::{Record, Status};
 use crate::executions::runs;
 use crate::workflows;
@@ -102,7 +102,8 @@ impl Watch<'_> {
         let Some(waiting) = self.waiting(&id) else { return Ok(()) };
         let key = format!("again-{}-{}", run.id, waiting.attempts);
         let request = RetryRequest { instance, scope: "failed".to_owned(), key };
-        match self.client.retry(&request).await {
+        // Until the engine shows it, it may be asked once more; it refuses that.
+        match self.client.retry(&request).await.map_err(Failure::into_error) {
             Ok(Some(_)) => {
                 tracing::info!(engine, instance = id, "the failed tasks of a run are tried again");
                 self.forget(&id);

@@ -21,6 +21,7 @@ fn run(state: &str) -> Run {
         workflow_version: None,
         part: None,
         failure_strategy: None,
+        again: None,
         version: 0,
     }
 }

@@ -231,7 +231,8 @@ impl Watch<'_> {
         };
         let after = records::run_with(before, instance, now_ms);
         let is_settled = before.ended_at_ms.is_some() && after == *before;
-        (!is_settled).then(|| Seen { before: Some(before.clone()), after })
+        (!is_settled && !before.is_old_end(&after, now_ms))
+            .then(|| Seen { before: Some(before.clone()), after })
     }
 
     /// A run that the engine no longer knows.

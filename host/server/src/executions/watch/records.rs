@@ -69,6 +69,7 @@ pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64)
         workflow_version: None,
         part: None,
         failure_strategy: None,
+        again: None,
         version: 0,
     };
     run_with(&run, instance, now_ms)

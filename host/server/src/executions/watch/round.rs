@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use lakeport_base::Error;
-use lakeport_base::time::HOUR_MS;
+use lakeport_base::time::{HOUR_MS, MINUTE_MS};
 use lakeport_bindings::engine::model::{WatchRequest, WorkflowRef};
 
 use super::{INSTANCES_MAX, Watch, Written, open_run, watched};
@@ -30,6 +30,7 @@ const OPEN_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest time for which an engine may say that nothing will change.
 const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX_MS: i64 = MINUTE_MS;
 
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +57,15 @@ impl Watch<'_> {
         let open = runs::store::open_workflows(db, engine).await?;
         // An engine that makes a backfill begins runs that nobody here has asked for.
         let made = backfills::store::made_by(db, engine).await?;
+        // One look comes after the time in which an engine may show an old end.
+        let since_ms = self.state.clock.now_ms() - WAIT_MAX_MS;
+        let again = runs::store::begun_again(db, engine, since_ms, OPEN_AT_ONCE).await?;
         let ids = workflows.keys().copied().chain(open).chain(made.iter().copied());
+        let ids = ids.chain(again.iter().map(|run| run.workflow_id));
         let buckets: BTreeSet<i64> = ids.map(|id| id.div_euclid(WORKFLOWS_AT_ONCE)).collect();
         let (mut is_more, mut wait) = (false, Some(WAIT_MAX));
         for bucket in &buckets {
-            match self.look_at_bucket(*bucket, &workflows).await? {
+            match self.look_at_bucket(*bucket, &workflows, &again).await? {
                 Bucket::Read(still) => wait = wait.zip(still).map(|(one, other)| one.min(other)),
                 Bucket::More => is_more = true,
             }
@@ -71,20 +76,26 @@ impl Watch<'_> {
             return Ok(Round::More);
         }
         let open = runs::store::open_workflows(db, engine).await?;
-        let own = if open.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
+        let own = if open.is_empty() && again.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
         // A start without an answer is looked for.
         let is_open = runs::store::has_unanswered(db, engine).await?;
         let at_most = if made.is_empty() { Duration::MAX } else { MAKING_INTERVAL };
-        let wait = wait.filter(|_| !buckets.is_empty() && !is_open);
+        let wait = wait.filter(|_| !buckets.is_empty() && !is_open && again.is_empty());
         Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL)).min(at_most)))
     }
 
     /// Everything since the last pass, one answer after the other.
-    async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Bucket, Error> {
+    async fn look_at_bucket(
+        &self,
+        bucket: i64,
+        all: &HashMap<i64, WorkflowRef>,
+        again: &[Run],
+    ) -> Result<Bucket, Error> {
         let (db, engine) = (&self.state.db, &self.record.name);
         let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
         let mut open = runs::store::open(db, engine, from, before, OPEN_AT_ONCE).await?;
         open.retain(|run| !self.rests(run));
+        open.extend(again.iter().filter(|run| (from..before).contains(&run.workflow_id)).cloned());
         let mut workflows: HashMap<i64, WorkflowRef> = all
             .iter()
             .filter(|(id, _)| (from..before).contains(*id))

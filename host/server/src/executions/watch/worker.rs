@@ -19,6 +19,7 @@ use crate::engines::{self, EngineClient};
 use crate::executions::Executions;
 use crate::executions::runs;
 use crate::scheduler;
+use crate::workflows::drift;
 
 /// Engines that one server watches; more than are kept.
 const ENGINES_AT_ONCE: usize = 1_000;
@@ -74,7 +75,13 @@ impl Work for Watchers {
             let lease = format!("executions/{name}");
             let (state, job) = (Arc::clone(&self.state), (name.clone(), stop.clone()));
             let watch = async move |held: Held| {
-                held.work(&stop, async |held| look_on(&state, &name, held).await).await;
+                let looking = async |held: &Held| {
+                    tokio::select! {
+                        () = look_on(&state, &name, held) => {}
+                        never = drift::look_on(&state.core, &state.engines, &name, held) => match never {},
+                    }
+                };
+                held.work(&stop, looking).await;
             };
             self.jobs.claim(&self.state.leases, &lease, job, watch).await?;
         }
