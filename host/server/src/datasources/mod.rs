@@ -214,6 +214,17 @@ impl Datasource {
         Resource { kind: "datasource", id: self.id, name: self.name.clone(), fate }
     }
 
+    /// Server and database, or file: without account and options.
+    pub fn place(&self) -> String {
+        match ServerAddress::parse(&self.url) {
+            Ok((ServerAddress { scheme, host, port, database, .. }, _)) => {
+                let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+                format!("{scheme}://{}{port}/{}", host.to_ascii_lowercase(), database.unwrap_or_default())
+            }
+            Err(_) => self.url.clone(),
+        }
+    }
+
     /// Whose SQL it takes; `None`: not one whose lexing is known here.
     pub fn server(&self) -> Option<Server> {
         match self.kind.as_str() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
-use lakeport_base::time::{self, HOUR_MS};
+use lakeport_base::time::{self, HOUR_MS, MINUTE_MS};
 use lakeport_base::{Error, failpoints};
 use lakeport_egress::{HttpClient, Limits, Rule};
 use lakeport_store::{Held, Row, Tx, leases};
@@ -32,6 +32,8 @@ const STORED_MAX: i64 = 10_000;
 /// How often one is sent, and the pauses between: 10 s, 40 s, 160 s, 640 s.
 const TRIES_MAX: i64 = 5;
 const RETRY_MS: i64 = 10_000;
+/// One that is due later than the longest pause, and a minute, was noted by a clock that has gone back: it is due.
+const DUE_MAX_MS: i64 = (RETRY_MS << (2 * (TRIES_MAX - 2))) + MINUTE_MS;
 /// A run that ended longer ago, as a new server may find it, causes none.
 const OLD_MS: i64 = HOUR_MS;
 /// The cause of runs that a schedule starts.
@@ -186,8 +188,9 @@ fn client(core: &Core, webhook: &str) -> anyhow::Result<HttpClient> {
 
 /// Sends what is due, if there is any, unless another server does.
 async fn send(state: &Executions, client: &HttpClient, webhook: &str) -> Result<(), Error> {
-    const ANY: &str = "SELECT 1 FROM alerts WHERE next_at <= $1 LIMIT 1";
-    if state.db.read(ANY, &[state.clock.now_ms().into()]).await?.is_empty() {
+    const ANY: &str = "SELECT 1 FROM alerts WHERE next_at <= $1 OR next_at > $2 LIMIT 1";
+    let now_ms = state.clock.now_ms();
+    if state.db.read(ANY, &[now_ms.into(), (now_ms + DUE_MAX_MS).into()]).await?.is_empty() {
         return Ok(());
     }
     let Some(lease) = state.leases.claim(LEASE, leases::TTL).await? else { return Ok(()) };
@@ -196,11 +199,11 @@ async fn send(state: &Executions, client: &HttpClient, webhook: &str) -> Result<
 }
 
 async fn send_due(core: &Core, held: &Held, client: &HttpClient, webhook: &str) -> Result<(), Error> {
-    const DUE: &str =
-        "SELECT id, payload, tries FROM alerts WHERE next_at <= $1 ORDER BY next_at, id LIMIT $2";
+    const DUE: &str = "SELECT id, payload, tries FROM alerts WHERE next_at <= $1 OR next_at > $2 ORDER BY next_at, id LIMIT $3";
     const DELETE: &str = "DELETE FROM alerts WHERE id = $1";
     const LATER: &str = "UPDATE alerts SET next_at = $2, tries = $3 WHERE id = $1";
-    let rows = core.db.read(DUE, &[core.clock.now_ms().into(), AT_ONCE.into()]).await?;
+    let now_ms = core.clock.now_ms();
+    let rows = core.db.read(DUE, &[now_ms.into(), (now_ms + DUE_MAX_MS).into(), AT_ONCE.into()]).await?;
     let send = |row: Row| async move {
         let (id, payload, tries): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let tries = tries + 1;

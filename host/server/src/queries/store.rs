@@ -1,8 +1,11 @@
 //! The log in the store. Rows are only added, and purged by age.
 
+use std::borrow::Cow;
+
 use lakeport_base::Error;
 use lakeport_store::Retained;
 use lakeport_store::{Db, Either, Row, Statement};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub const RETAINED: Retained = Retained {
@@ -16,7 +19,8 @@ const READ: &str = "read";
 const WRITTEN: &str = "written";
 
 /// The outcome of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Success,
     Failed,
@@ -34,7 +38,7 @@ impl Outcome {
 }
 
 /// A finished query.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Query {
     pub datasource_id: i64,
     /// Id and name of each table that it read.
@@ -44,7 +48,7 @@ pub struct Query {
     /// A user of Lakeport, or `workflow` and its name.
     pub asked_by: String,
     /// Where it came from: `agent`, `task`.
-    pub origin: &'static str,
+    pub origin: Cow<'static, str>,
     pub outcome: Outcome,
     pub at_ms: i64,
 }
@@ -70,7 +74,7 @@ impl Query {
             uuid::Uuid::now_v7().to_string().into(),
             self.datasource_id.into(),
             self.asked_by.as_str().into(),
-            self.origin.into(),
+            self.origin.as_ref().into(),
             self.outcome.as_str().into(),
             self.at_ms.into(),
             Value::Array(rows).to_string().into(),

@@ -8,7 +8,7 @@ fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
         read: tables.iter().map(|(id, name)| (*id, (*name).to_owned())).collect(),
         written: Vec::new(),
         asked_by: "ada".to_owned(),
-        origin: "agent",
+        origin: "agent".into(),
         outcome: Outcome::Success,
         at_ms,
     }

@@ -179,7 +179,15 @@ mod tests {
 
     fn orphan(id: i64, source: Option<i64>) -> Orphan {
         let mark = source.map(|datasource_id| {
-            Mark { datasource_id, session: Some("s".to_owned()), transaction: None, rows: 0 }.text()
+            Mark {
+                datasource_id,
+                place: None,
+                session: Some("s".to_owned()),
+                transaction: None,
+                rows: 0,
+                accessed: None,
+            }
+            .text()
         });
         Orphan { id, run_id: 100 + id, mark }
     }

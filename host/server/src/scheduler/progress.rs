@@ -12,6 +12,9 @@ use super::store::State;
 pub const LOSSES_MAX: i64 = 10;
 /// Those ten minutes.
 const LOST_MS: i64 = 10 * MINUTE_MS;
+/// How far the clocks of two servers may be apart. A failure further in the future shows that the clock has gone back: the
+/// next try does not wait until it has caught up.
+const CLOCKS_APART_MS: i64 = MINUTE_MS;
 
 /// The state of a task that has started, or need not start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,9 +99,10 @@ fn turn(task: &Task, standing: &Standing, now_ms: i64) -> Turn {
         return Turn::Failed;
     }
     let wait_ms = i64::from(task.retry_interval_s) * SECOND_MS;
-    match standing.failed_at_ms.map(|failed_at_ms| failed_at_ms + wait_ms) {
-        Some(at_ms) if at_ms > now_ms => Turn::Later(at_ms),
-        _ => Turn::Free,
+    let waits = |failed_at_ms: i64| (now_ms - wait_ms + 1..=now_ms + CLOCKS_APART_MS).contains(&failed_at_ms);
+    match standing.failed_at_ms.filter(|failed_at_ms| waits(*failed_at_ms)) {
+        Some(failed_at_ms) => Turn::Later(failed_at_ms + wait_ms),
+        None => Turn::Free,
     }
 }
 
@@ -159,6 +163,18 @@ mod tests {
             assert_eq!((next.at_ms, next.outcome), (Some(NOW_MS + 10_000), None));
             assert_eq!(ready(&begun(3), strategy).outcome, Some(State::Failed));
         }
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_delays_no_retry() {
+        let failed_at = |failed_at_ms| {
+            let failed = Standing { failed_at_ms: Some(failed_at_ms), ..failed(1) };
+            ready(&[(1, done()), (2, failed), (4, done()), (5, done())], Strategy::End)
+        };
+        assert_eq!(failed_at(NOW_MS + 1_000).at_ms, Some(NOW_MS + 11_000), "clocks differ a little");
+        assert_eq!(failed_at(NOW_MS + 60 * MINUTE_MS).ready, [1]);
+        assert_eq!(failed_at(NOW_MS - 10_000).ready, [1]);
+        assert_eq!(failed_at(NOW_MS - 9_999).at_ms, Some(NOW_MS + 1));
     }
 
     #[test]

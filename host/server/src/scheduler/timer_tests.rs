@@ -1,11 +1,12 @@
 use lakeport_base::time::{HOUR_MS, SECOND_MS};
+use lakeport_bindings::engine::model::Workflow;
 use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::testing::on_each_store;
 
 use super::*;
 use crate::scheduler::definition::Strategy;
 use crate::scheduler::store::{Run, find_by_key};
-use crate::scheduler::testing::{NOW_MS, lease, schedule, scheduler};
+use crate::scheduler::testing::{NOW_MS, lease, schedule, scheduler, start, task, workflow};
 
 async fn run_at(db: &Db, fire_ms: i64) -> Option<Run> {
     find_by_key(db, &format!("schedule-7-{fire_ms}")).await.unwrap()
@@ -85,6 +86,30 @@ async fn a_due_time_survives_other_changes() {
         changed.cron = "0/5 * * * * ? *".to_owned();
         scheduler.set_schedule(7, Some(changed)).await.unwrap();
         assert_eq!(store::next_due(&db).await.unwrap(), Some(due_ms + 5 * SECOND_MS));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_time_while_a_run_is_active_is_left_out_waits_or_runs() {
+    on_each_store(async |db| {
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        for (concurrency, runs, waiting) in [("discard", 0, 0), ("wait", 1, 1), ("parallel", 1, 0)] {
+            let id = i64::try_from(100 + concurrency.len()).unwrap();
+            let flow = workflow(id.unsigned_abs(), vec![task(1, "a", "SELECT 1")], &[]);
+            scheduler.put(Workflow { concurrency: concurrency.to_owned(), ..flow }).await.unwrap();
+            scheduler.start(start(id.unsigned_abs(), concurrency)).await.unwrap();
+            scheduler.set_schedule(id.unsigned_abs(), Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+            scheduler.set_online(id.unsigned_abs(), true).await.unwrap();
+            fire_due(&db, &lease, 0, NOW_MS + SECOND_MS).await.unwrap();
+            let sql = "SELECT count(*), coalesce(max(waits), 0) FROM runner_runs WHERE workflow_id = $1 AND cause = 'schedule'";
+            let rows = db.read(sql, &[id.into()]).await.unwrap();
+            let found: (i64, i64) = (rows[0].get(0).unwrap(), rows[0].get(1).unwrap());
+            assert_eq!(found, (runs, waiting), "{concurrency}");
+            let sql = "SELECT next_fire_at FROM runner_workflows WHERE id = $1";
+            let next: i64 = db.read(sql, &[id.into()]).await.unwrap()[0].get(0).unwrap();
+            assert_eq!(next, NOW_MS + 2 * SECOND_MS, "{concurrency}: it goes on");
+        }
     })
     .await;
 }

@@ -424,7 +424,10 @@ impl Shift {
             attempts::store::append(&mut tx, &[Piece { task_run_id: task_run, at_byte, text: &line }])?;
             match &one.mark {
                 Some(mark) if one.fate == Fate::Done => {
-                    attempts::store::end(&mut tx, &[(task_run, &mark.ended())], now_ms).await?;
+                    let ended = attempts::store::end(&mut tx, &[(task_run, &mark.ended())], now_ms).await?;
+                    if let Some(accessed) = mark.accessed.as_ref().filter(|_| ended.contains(&task_run)) {
+                        tx.execute_later(accessed.to_record(&self.state.db));
+                    }
                 }
                 _ => {
                     let is_unknown = one.fate == Fate::Unknown;

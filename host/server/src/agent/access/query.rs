@@ -95,7 +95,7 @@ impl TopicAccess {
             read: tables.collect(),
             written: Vec::new(),
             asked_by: self.asked.caller_name.clone(),
-            origin: ORIGIN,
+            origin: ORIGIN.into(),
             outcome: Outcome::Cancelled,
             at_ms: self.state.clock.now_ms(),
         };

@@ -104,7 +104,7 @@ async fn find(work: &Try, source: &Datasource, script: &[ScriptStatement]) -> Re
         read,
         written,
         asked_by,
-        origin: ORIGIN,
+        origin: ORIGIN.into(),
         outcome: Outcome::Success,
         at_ms: state.clock.now_ms(),
     }))

@@ -8,18 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::sql::database;
 use super::store::Ended;
 use crate::datasources;
+use crate::queries::Query;
 use crate::scheduler::Scheduler;
 use crate::scheduler::store::State;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mark {
     pub datasource_id: i64,
+    /// Where the data source was: another place does not tell that the attempt has committed.
+    #[serde(default)]
+    pub place: Option<String>,
     /// `None`: its sessions have no names, and end with the server.
     pub session: Option<String>,
     /// `None`: it had not come to its commit, or nothing tells of it.
     pub transaction: Option<TaskMark>,
     /// The rows that the attempt changed.
     pub rows: i64,
+    /// For the log of queries, once it has committed.
+    #[serde(default)]
+    pub accessed: Option<Query>,
 }
 
 impl Mark {
@@ -56,11 +63,31 @@ impl Mark {
             let outcome = task_outcome(&database, self.session.as_deref(), self.transaction.as_ref());
             outcome.await.map_err(|error| error.message)
         };
-        asked
-            .await
-            .inspect_err(|why| {
-                tracing::warn!(datasource = source.name, "the outcome of a task is not known yet: {why}");
-            })
-            .ok()
+        let told = asked.await.map(|outcome| match self.place.as_ref().filter(|place| **place != source.place()) {
+            Some(place) if outcome == TaskOutcome::Committed => {
+                tracing::warn!(
+                    datasource = source.name,
+                    "a task ran where the data source was before, at {place}; its outcome is not known here"
+                );
+                TaskOutcome::InProgress
+            }
+            _ => outcome,
+        });
+        told.inspect_err(|why| {
+            tracing::warn!(datasource = source.name, "the outcome of a task is not known yet: {why}");
+        })
+        .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_earlier_versions_are_read() {
+        let mark = Mark::read(r#"{"datasource_id":3,"session":"s","transaction":null,"rows":2}"#).unwrap();
+        assert_eq!((mark.datasource_id, mark.rows, mark.place), (3, 2, None));
+        assert!(mark.accessed.is_none());
     }
 }

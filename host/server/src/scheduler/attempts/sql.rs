@@ -66,7 +66,14 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
     let session = guarded(work, &stopped, opening).await?.map_err(late)?;
     let name = session.name().map(str::to_owned);
-    let begun = Mark { datasource_id: source.id, session: name, transaction: None, rows: 0 };
+    let begun = Mark {
+        datasource_id: source.id,
+        place: Some(source.place()),
+        session: name,
+        transaction: None,
+        rows: 0,
+        accessed: None,
+    };
     // Who takes over ends the session: of a task there is never more than one.
     if begun.session.is_some()
         && let Err(stop) = check_held(work, Some(&begun)).await
@@ -99,7 +106,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
         }
     }
     let mark = match session.mark().await {
-        Ok(transaction) => Mark { transaction, rows: changed, ..begun },
+        Ok(transaction) => Mark { transaction, rows: changed, accessed: accessed.clone(), ..begun },
         Err(error) => {
             session.roll_back().await;
             return Err(late(error));
