@@ -74,7 +74,8 @@ impl Asked {
 pub async fn of(db: &Db, blocks: &Blocks, asked: Asked, now_ms: i64, zone: Tz) -> Result<Statistics, Error> {
     let view = blocks.view(&db.snapshot().await?).await?;
     let count = move || -> Result<Statistics, Error> {
-        let mut tally = Tally::new(&trend::days(asked.start_ms, asked.end_ms, now_ms, zone), zone);
+        let days = trend::days(asked.start_ms, asked.end_ms, now_ms, zone);
+        let mut tally = Tally::new(&days, zone, view.at_most(asked.task_id, &asked.time_ms())?);
         view.each(asked.task_id, asked.time_ms(), |entry| tally.add(entry))?;
         Ok(tally.into())
     };
@@ -83,7 +84,7 @@ pub async fn of(db: &Db, blocks: &Blocks, asked: Asked, now_ms: i64, zone: Tz) -
 }
 
 impl From<Tally> for Statistics {
-    fn from(mut tally: Tally) -> Statistics {
+    fn from(tally: Tally) -> Statistics {
         let seconds = |ms: i64| ms as f64 / SECOND_MS as f64;
         let [success, failed, killed] =
             [Status::Success, Status::Failed, Status::Killed].map(|status| tally.count(status));
