@@ -170,3 +170,62 @@ fn a_backfill_gives_the_same_dates() {
     }
     assert_eq!(seen[0], seen[1]);
 }
+
+/// Two workflows: the second reads what the first writes. One date fails, and stands between two others.
+#[test]
+fn a_backfill_keeps_order_dependents_and_strategy() {
+    const DATES: [&str; 3] = ["2026-03-01 03:00:00", "2026-02-28 03:00:00", "2026-02-27 03:00:00"];
+    let pair = Pair::start();
+    let (shop, server) = (&pair.shop, pair.server());
+    shop.run("CREATE TABLE staged (id serial, day text); CREATE TABLE summed (id serial, day text)");
+    pair.lake.read_in(shop.source);
+    let mut seen = Vec::new();
+    for engine in ["local", DS] {
+        shop.run("TRUNCATE staged, summed RESTART IDENTITY");
+        let online = |name: &str, sql: &str| {
+            let task = json!({ "taskName": "t", "taskType": "SQL", "datasource": shop.name, "sqlContent": sql,
+                "tablesFromSql": true });
+            let id = pair.deployed(engine, name, &json!({ "workflow": {}, "tasks": [task] }));
+            let path = format!("/api/v1/workflows/{id}");
+            let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC" });
+            server.put(&format!("{path}/schedule"), &schedule).data();
+            server.post(&format!("{path}/schedule/online"), &json!({})).data();
+            path
+        };
+        let first = online(
+            "first",
+            "INSERT INTO staged (day) SELECT d FROM (SELECT '$[yyyy-MM-dd]' AS d) x \
+             WHERE 1 / (CASE WHEN d = '2026-02-28' THEN 0 ELSE 1 END) = 1",
+        );
+        let second = online(
+            "second",
+            "INSERT INTO summed (day) SELECT max(day) FROM staged WHERE day = '$[yyyy-MM-dd]'",
+        );
+        let form = json!({ "mode": "list", "scheduleDateList": DATES.join(","), "executionOrder": "DESC_ORDER",
+            "failureStrategy": "END", "complementDependentMode": "ALL_DEPENDENT" });
+        let code = server.post(&format!("{first}/backfill"), &form).data();
+        let view = format!("/api/v1/backfills/{}", code.as_str().expect("a code"));
+        let ended = eventually("the backfill has ended", SOON, || {
+            let view = server.get(&view).data();
+            view["endedAt"].is_string().then_some(view)
+        });
+        let dates: Vec<Value> = ended["dates"]
+            .as_array()
+            .expect("dates")
+            .iter()
+            .map(|one| json!([one["date"], one["state"], one["dependents"][0]["state"]]))
+            .collect();
+        let days = |table: &str| shop.texts(&format!("SELECT day FROM {table} ORDER BY id"));
+        seen.push((ended["state"].clone(), dates, days("staged"), days("summed")));
+        for path in [first, second] {
+            server.post(&format!("{path}/schedule/offline"), &json!({})).data();
+        }
+    }
+    let (state, dates, staged, summed) = &seen[0];
+    assert_eq!(*state, "failed", "{dates:?}");
+    let states: Vec<&Value> = dates.iter().map(|one| &one[1]).collect();
+    assert_eq!(states, ["success", "failed", "skipped"], "{dates:?}");
+    assert_eq!((&dates[0][2], &dates[1][2]), (&json!("success"), &json!("skipped")), "{dates:?}");
+    assert_eq!((staged, summed), (&vec!["2026-03-01".to_owned()], &vec!["2026-03-01".to_owned()]));
+    assert_eq!(seen[0], seen[1]);
+}

@@ -1,17 +1,29 @@
 //! Another version of the connector is activated again and again, while requests use it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use lakeport_tests::eventually;
+use serde_json::json;
 
-use crate::pair::{DS, Pair};
+use crate::pair::{DS, Pair, SOON};
 
-const TIME: Duration = Duration::from_secs(6);
-/// Clients of the request that is quick, and the pause between two requests of one: together 200 a second.
-const CLIENTS: u32 = 8;
+/// Clients of the request that is quick, how many each sends, and at what pace: together 200 a second, 1,200 in all.
+const CLIENTS: usize = 8;
+const REQUESTS: usize = 150;
 const PACE: Duration = Duration::from_millis(40);
+/// Runs that are started meanwhile.
+const RUNS_MAX: usize = 5;
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// A client that has not sent all; it also ends when it fails.
+struct Left<'a>(&'a AtomicUsize);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 #[test]
 fn a_swap_loses_no_request() {
@@ -27,17 +39,17 @@ fn a_swap_loses_no_request() {
         let staged = pair.server().post_bytes("/api/v1/plugins", "application/wasm", &bytes).data();
         staged["digest"].as_str().expect("a digest").to_owned()
     });
-    let (is_over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let (preview, test) =
-        (format!("/api/v1/workflows/{workflow}/publish/preview"), format!("/api/v1/engines/{DS}/test"));
+    let (left, asked, started) = (AtomicUsize::new(CLIENTS), AtomicUsize::new(0), AtomicUsize::new(0));
+    let path = format!("/api/v1/workflows/{workflow}");
+    let is_over = || left.load(Ordering::Relaxed) == 0;
+    let begun = Instant::now();
     std::thread::scope(|scope| {
-        let (is_over, asked, pair) = (&is_over, &asked, &pair);
-        let (preview, test) = (preview.as_str(), test.as_str());
         for _ in 0..CLIENTS {
-            scope.spawn(move || {
+            scope.spawn(|| {
+                let _left = Left(&left);
                 let mut next = Instant::now();
-                while !is_over.load(Ordering::Relaxed) {
-                    let answer = pair.server().get(preview);
+                for _ in 0..REQUESTS {
+                    let answer = pair.server().get(&format!("{path}/publish/preview"));
                     assert_eq!(answer.status, 200, "{answer:?}");
                     asked.fetch_add(1, Ordering::Relaxed);
                     next += PACE;
@@ -46,25 +58,35 @@ fn a_swap_loses_no_request() {
             });
         }
         // It sends six requests to DolphinScheduler.
-        scope.spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                let answer = pair.server().post(test, &json!({}));
+        scope.spawn(|| {
+            while !is_over() {
+                let answer = pair.server().post(&format!("/api/v1/engines/{DS}/test"), &json!({}));
                 assert_eq!((answer.status, &answer.data()["ok"]), (200, &json!(true)), "{answer:?}");
                 asked.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let begun = Instant::now();
+        // What changes the engine.
+        scope.spawn(|| {
+            while !is_over() && started.load(Ordering::Relaxed) < RUNS_MAX {
+                pair.execute(workflow);
+                started.fetch_add(1, Ordering::Relaxed);
+            }
+        });
         let mut swaps = 0;
-        while begun.elapsed() < TIME {
-            let digest: Value = json!({ "digest": digests[swaps % 2] });
+        while !is_over() {
+            let digest = json!({ "digest": digests[swaps % 2] });
             pair.server().post("/api/v1/plugins/dolphinscheduler/activate", &digest).data();
             swaps += 1;
             std::thread::sleep(PAUSE);
         }
-        is_over.store(true, Ordering::Relaxed);
         assert!(swaps > 5, "{swaps} swaps");
     });
-    let asked = asked.into_inner();
-    println!("{asked} requests, {} a second", asked as u64 / TIME.as_secs());
-    assert!(asked > 300, "{asked} requests");
+    let (asked, started) = (asked.into_inner(), started.into_inner());
+    println!("{asked} requests and {started} starts in {:?}", begun.elapsed());
+    let ended = eventually("all runs have succeeded", SOON, || {
+        let runs = pair.server().get(&format!("{path}/runs?pageSize=100")).data();
+        let runs = runs["records"].as_array().expect("runs").clone();
+        runs.iter().all(|run| run["status"] == "success").then_some(runs.len())
+    });
+    assert_eq!(ended, started, "each start is one run");
 }

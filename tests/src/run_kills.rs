@@ -55,9 +55,10 @@ impl Noting {
         format!("/api/v1/workflows/{}", self.workflow)
     }
 
-    /// Asks for a run; the server may be killed before it answers.
-    pub fn ask(&self, client: &Client) {
-        let _ = client.try_send("POST", &format!("{}/execute", self.path()), &[], b"{}");
+    /// Asks for a run; the server may be killed before it answers. True: it was accepted.
+    pub fn ask(&self, client: &Client) -> bool {
+        let answer = client.try_send("POST", &format!("{}/execute", self.path()), &[], b"{}");
+        answer.is_ok_and(|answer| answer.status == 200)
     }
 
     /// The number of its runs, if all have ended well.
@@ -135,16 +136,21 @@ pub fn effects_survive(store: &Store, kills: usize) {
     };
     let mut lake = Lake::start(store);
     let all: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
+    let mut accepted = vec![0; all.len()];
     for _ in 0..kills {
-        all.iter().for_each(|noting| noting.ask(&lake.server.client()));
+        for (noting, accepted) in all.iter().zip(&mut accepted) {
+            *accepted += usize::from(noting.ask(&lake.server.client()));
+        }
         std::thread::sleep(Duration::from_millis(random(MOMENT_MAX_MS)));
         lake.server.kill();
         // Expires them: on PostgreSQL another server might hold them.
         lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
         lake.server.run();
     }
-    for noting in &all {
-        assert!(noting.check(&lake, &named) > 0);
+    for (noting, accepted) in all.iter().zip(accepted) {
+        assert!(accepted > 0, "{named}: no run was accepted");
+        let runs = noting.check(&lake, &named);
+        assert!(runs >= accepted, "{named}: of {accepted} accepted runs {runs} are left");
     }
 }
 
@@ -154,7 +160,7 @@ pub fn effects_survive_points(store: &Store, kind: Kind, points: &[&str]) {
     let mut lake = Lake::start(store);
     let noting = Noting::new(&lake, kind);
     for (before, point) in points.iter().enumerate() {
-        lake.server.killed_at(point, |client| noting.ask(client));
+        lake.server.killed_at(point, |client| _ = noting.ask(client));
         assert_eq!(noting.check(&lake, point), before + 1, "{point}: no run is lost");
     }
 }

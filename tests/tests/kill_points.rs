@@ -131,7 +131,7 @@ fn a_kill_at_the_claim_of_a_lease_loses_no_run() {
         let mut lake = Lake::start(&store);
         let noting = Noting::new(&lake, Kind::Sqlite);
         for point in ["leases.claimed", "leases.claimed#3"] {
-            (0..2).for_each(|_| noting.ask(&lake.server.client()));
+            assert!((0..2).all(|_| noting.ask(&lake.server.client())));
             lake.server.kill();
             lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
             lake.server.dies_at_start(point);

@@ -12,6 +12,8 @@ const KILLS: u64 = 200;
 const RUN_KILLS: usize = 200;
 /// Tables of each database: so many changes are running, or waiting, at a kill.
 const TABLES: usize = 12;
+/// Runs of each data source that are asked for before the store is away.
+const ASKED: usize = 4;
 /// The longest time between the requests and the kill.
 const MOMENT_MAX_MS: u64 = 1_500;
 /// Longer than a lease plus a look at each database.
@@ -176,8 +178,8 @@ fn goes_on_without_its_store(store: &Store, how: Away) {
         shop.admin().numbers(&sql) == [1]
     };
     eventually("the task runs", SETTLED_MAX, || works().then_some(()));
-    for noting in all.iter().cycle().take(12) {
-        noting.ask(&lake.server.client());
+    for noting in all.iter().cycle().take(ASKED * all.len()) {
+        assert!(noting.ask(&lake.server.client()));
     }
     relay.take_away(how);
     let begun = Instant::now();
@@ -196,6 +198,6 @@ fn goes_on_without_its_store(store: &Store, how: Away) {
     assert_eq!(ended[0]["status"], "success", "{how:?}: {ended:?}");
     assert_eq!(shop.numbers("SELECT count(*) FROM waits"), [1], "{how:?}");
     for noting in &all {
-        assert!(noting.check(&lake, &format!("{how:?}")) >= 1);
+        assert_eq!(noting.check(&lake, &format!("{how:?}")), ASKED);
     }
 }

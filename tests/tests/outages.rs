@@ -144,7 +144,7 @@ fn a_full_disk_loses_and_doubles_nothing() {
             let running = lake.server.get("/api/v1/executions/running").data();
             (running[0]["status"] == "running").then_some(())
         });
-        notings.iter().for_each(|noting| noting.ask(&lake.server.client()));
+        assert!(notings.iter().all(|noting| noting.ask(&lake.server.client())));
         fill(&lake, &machine, true);
         let answer = lake.server.post("/api/v1/workflows", &json!({ "name": "no room" }));
         refused(&answer, 503, "store_busy");
@@ -162,7 +162,7 @@ fn a_full_disk_loses_and_doubles_nothing() {
         assert_eq!(works.numbers("SELECT count(*) FROM slow"), [1]);
         for noting in &notings {
             assert_eq!(noting.check(&lake, "after the disk was full"), 1);
-            noting.ask(&lake.server.client());
+            assert!(noting.ask(&lake.server.client()));
             assert_eq!(noting.check(&lake, "with room again"), 2);
         }
     }

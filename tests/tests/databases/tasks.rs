@@ -129,10 +129,13 @@ fn a_timeout_and_a_cancellation_end_the_query_in_the_database() {
 }
 
 /// PostgreSQL says whether the transaction that was noted before its commit has committed; MariaDB keeps what is prepared.
+/// What a task has used is logged once, whichever server finds that it has succeeded.
 #[test]
 fn a_kill_around_a_commit_doubles_nothing() {
     for (mut lake, shop) in on_servers() {
         shop.run(&format!("CREATE TABLE a (v {})", shop.kind.text()));
+        lake.read_in(shop.source);
+        let mut ran = 0;
         let prepares = shop.kind == Kind::Mariadb;
         let points = [
             ("runner.task_marked", 2, true),
@@ -157,9 +160,50 @@ fn a_kill_around_a_commit_doubles_nothing() {
                 "{point}: {done}"
             );
             assert_eq!(shop.numbers("SELECT count(*) FROM a"), [2], "{point}: once");
+            ran += 1;
+            let logged = lake.server.numbers("SELECT count(*) FROM query_log WHERE access = 'written'");
+            assert_eq!(logged, [ran], "{point}");
             // What was left prepared would hold its locks.
             shop.run("DELETE FROM a");
         }
+    }
+}
+
+/// What one database knows of a transaction says nothing of a task on another one: it is neither done there, nor done again.
+#[test]
+fn the_outcome_of_a_task_whose_data_source_moved_is_not_known() {
+    for (mut lake, shop) in on_servers() {
+        let other = lake.warehouse(shop.kind);
+        for shop in [&shop, &other] {
+            shop.run(&format!("CREATE TABLE a (v {})", shop.kind.text()));
+        }
+        let id = lake.workflow("moves");
+        lake.task(id, "t", shop.source, "INSERT INTO a (v) VALUES ('x')", [&[], &[]]);
+        lake.deploy(id);
+        let execute = format!("/api/v1/workflows/{id}/execute");
+        let (from, to) = (shop.source, other.source);
+        lake.server.killed_before(
+            "runner.task_ran",
+            |client| _ = client.try_send("POST", &execute, &[], b""),
+            &format!(
+                "UPDATE datasources SET url = (SELECT url FROM datasources WHERE id = {to}) || '?' WHERE id = {from}"
+            ),
+        );
+        let log = "its outcome is not known here";
+        eventually("the new place was asked", TAKEN_OVER, || lake.server.log().contains(log).then_some(()));
+        let open = lake.server.get("/api/v1/executions/running").data();
+        assert_eq!(open[0]["status"], "running", "{open}");
+        let run = &open[0]["instanceId"].as_str().expect("an id");
+        lake.server.post(&format!("/api/v1/workflows/{id}/runs/{run}/cancel"), &json!({})).data();
+        let ended = eventually("its run ends", TAKEN_OVER, || {
+            newest(&lake, id).filter(|newest| newest["status"] == "killed")
+        });
+        assert!(
+            text(&ended, "errorMessage").contains("its outcome in the data source is not known"),
+            "{ended}"
+        );
+        assert_eq!(shop.numbers("SELECT count(*) FROM a"), [1]);
+        assert_eq!(other.numbers("SELECT count(*) FROM a"), [0]);
     }
 }
 
