@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lakeport_base::Error;
-use lakeport_bindings::engine::model::{InstanceRef, RetryRequest};
+use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Started};
 use tokio::time::{Instant, sleep};
 
 use super::runs::{self, LOST_MAX, MANUAL, Run, START_MAX, Start};
@@ -71,6 +71,14 @@ pub async fn retry(
         note_again(state, &run, client.info(Some(workflow)).await?.settle_ms).await?;
     }
     let retried = if can_retry { client.retry(&request).await } else { Ok(None) };
+    let is_same = |started: &Started| started.instance == run.instance_id;
+    let goes_on = match &retried {
+        Ok(started) => started.as_ref().is_some_and(is_same),
+        Err(failure) => matches!(failure, Failure::Open(_)),
+    };
+    if can_retry && !goes_on {
+        forget_again(state, &run).await?;
+    }
     let before = (execution.record.attempt, execution.run_id);
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
@@ -113,6 +121,13 @@ async fn note_again(state: &Executions, run: &Run, settle_ms: u32) -> Result<(),
     let until_ms = state.clock.now_ms() + call_ms + i64::from(settle_ms);
     let mut tx = state.db.begin().await?;
     runs::store::note_again(&mut tx, run.id, until_ms).await?;
+    tx.commit().await
+}
+
+/// The engine refused, or began another run.
+async fn forget_again(state: &Executions, run: &Run) -> Result<(), Error> {
+    let mut tx = state.db.begin().await?;
+    runs::store::forget_again(&mut tx, run.id).await?;
     tx.commit().await
 }
 

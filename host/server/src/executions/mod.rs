@@ -54,8 +54,8 @@ pub struct Executions {
     blocks: Blocks,
     /// By engine and its id of the run: those whose failed tasks wait for their next try.
     waiting: Mutex<HashMap<(String, String), watch::Waiting>>,
-    /// Starts whose answers were lost, by run: since when the engine has not been able to look for them.
-    unfound: Mutex<HashMap<i64, Instant>>,
+    /// Starts whose answers were lost, by engine and run: since when that has not been able to look for them.
+    unfound: Mutex<HashMap<(String, i64), Instant>>,
 }
 
 stands_on_core!(Executions);

@@ -267,6 +267,15 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
+/// The same of several, by id.
+pub async fn lock_all(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Workflow>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!(workflow_columns!(), "WHERE w.id IN (SELECT value FROM json_each($1)) ORDER BY w.id"),
+        postgres: concat!(workflow_columns!(), "WHERE w.id = ANY($1) ORDER BY w.id FOR UPDATE OF w"),
+    };
+    tx.query(tx.words(LOCK), &[ids.into()]).await?.iter().map(workflow).collect()
+}
+
 /// A page of them, by id.
 pub async fn after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Workflow>, Error> {
     const AFTER: &str = concat!(workflow_columns!(), "WHERE w.id > $1 ORDER BY w.id LIMIT $2");
@@ -318,9 +327,15 @@ pub async fn set_timer(tx: &mut Tx, changed: &Workflow, now_ms: i64) -> Result<(
 }
 
 /// Advances the timer.
-pub async fn move_on(tx: &mut Tx, id: i64, next_ms: Option<i64>) -> Result<(), Error> {
-    const MOVE: &str = "UPDATE runner_workflows SET next_fire_at = $2 WHERE id = $1";
-    tx.execute(MOVE, &[id.into(), next_ms.into()]).await.map(drop)
+pub async fn move_on(tx: &mut Tx, next: &[(i64, Option<i64>)]) -> Result<(), Error> {
+    const MOVE: Either = Either {
+        sqlite: "UPDATE runner_workflows SET next_fire_at = json_extract(given.value, '$[1]') FROM json_each($1) AS given \
+                 WHERE runner_workflows.id = json_extract(given.value, '$[0]')",
+        postgres: "UPDATE runner_workflows SET next_fire_at = CAST(given.value->>1 AS BIGINT) \
+                   FROM json_array_elements(CAST($1 AS json)) AS given (value) WHERE runner_workflows.id = CAST(given.value->>0 AS BIGINT)",
+    };
+    let next = serde_json::to_string(next).map_err(Error::internal)?;
+    tx.execute(tx.words(MOVE), &[next.into()]).await.map(drop)
 }
 
 /// `None`: it no longer exists.
@@ -354,22 +369,50 @@ pub async fn leaves_out(tx: &mut Tx, run_id: i64) -> Result<bool, Error> {
 /// Inserts a run of the workflow's revision; `None` if the key has one already, or the workflow does not
 /// exist.
 pub async fn insert_run(tx: &mut Tx, new: &NewRun<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
-    const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, cause, business_at, time_zone, \
-        params, failure_strategy, waits, state, created_at, updated_at) \
-        SELECT id, revision_id, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9 FROM runner_workflows WHERE id = $1 \
-        ON CONFLICT (key) DO NOTHING RETURNING id";
-    let values: [Value; 9] = [
-        new.workflow_id.into(),
-        new.key.into(),
-        new.cause.into(),
-        new.business_at_ms.into(),
-        new.zone.name().into(),
-        serde_json::to_string(new.params).map_err(Error::internal)?.into(),
-        new.strategy.as_str().into(),
-        i64::from(new.waits).into(),
-        now_ms.into(),
-    ];
-    tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
+    Ok(insert_runs(tx, std::slice::from_ref(new), now_ms).await?.pop())
+}
+
+/// The same of several; returns the ids of those that did not exist.
+pub async fn insert_runs(tx: &mut Tx, new: &[NewRun<'_>], now_ms: i64) -> Result<Vec<i64>, Error> {
+    macro_rules! insert {
+        ($given:literal) => {
+            concat!(
+                "INSERT INTO runner_runs (workflow_id, revision_id, key, cause, business_at, time_zone, params, \
+                 failure_strategy, waits, state, created_at, updated_at) \
+                 SELECT w.id, w.revision_id, given.key, given.cause, given.business_at, given.time_zone, given.params, \
+                 given.strategy, given.waits, 'queued', $2, $2 FROM ",
+                $given,
+                " JOIN runner_workflows w ON w.id = given.workflow_id WHERE TRUE \
+                 ORDER BY given.business_at, w.id ON CONFLICT (key) DO NOTHING RETURNING id"
+            )
+        };
+    }
+    const INSERT: Either = Either {
+        sqlite: insert!(
+            "(SELECT json_extract(value, '$.workflow_id') AS workflow_id, json_extract(value, '$.key') AS key, \
+             json_extract(value, '$.cause') AS cause, json_extract(value, '$.business_at') AS business_at, \
+             json_extract(value, '$.time_zone') AS time_zone, json_extract(value, '$.params') AS params, \
+             json_extract(value, '$.strategy') AS strategy, json_extract(value, '$.waits') AS waits \
+             FROM json_each($1)) AS given"
+        ),
+        postgres: insert!(
+            "json_to_recordset(CAST($1 AS json)) AS given (workflow_id BIGINT, key TEXT, cause TEXT, business_at BIGINT, \
+             time_zone TEXT, params TEXT, strategy TEXT, waits BIGINT)"
+        ),
+    };
+    if new.is_empty() {
+        return Ok(Vec::new());
+    }
+    let row = |new: &NewRun<'_>| -> Result<serde_json::Value, Error> {
+        let params = serde_json::to_string(new.params).map_err(Error::internal)?;
+        Ok(serde_json::json!({ "workflow_id": new.workflow_id, "key": new.key, "cause": new.cause,
+            "business_at": new.business_at_ms, "time_zone": new.zone.name(), "params": params,
+            "strategy": new.strategy.as_str(), "waits": i64::from(new.waits) }))
+    };
+    let given = new.iter().map(row).collect::<Result<Vec<_>, Error>>()?;
+    let given = serde_json::Value::Array(given).to_string();
+    let rows = tx.query(tx.words(INSERT), &[given.into(), now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 pub async fn count_queued(tx: &mut Tx) -> Result<i64, Error> {

@@ -35,56 +35,78 @@ pub async fn fire_due(db: &Db, lease: &Lease, began_ms: i64, now_ms: i64) -> Res
     if !due.is_empty() {
         let mut tx = db.begin().await?;
         tx.guard(lease).await?;
-        let mut room = QUEUED_MAX - store::count_queued(&mut tx).await?;
-        for id in due {
-            room -= i64::from(fire(&mut tx, id, room > 0, began_ms, now_ms).await?);
-        }
+        let room = QUEUED_MAX - store::count_queued(&mut tx).await?;
+        fire(&mut tx, &due, room, began_ms, now_ms).await?;
         tx.commit().await?;
         failpoints::reach("runner.fired");
     }
     store::next_due(db).await
 }
 
-/// True if it has made a run.
-async fn fire(tx: &mut Tx, id: i64, has_room: bool, began_ms: i64, now_ms: i64) -> Result<bool, Error> {
-    let Some(workflow) = store::lock(tx, id).await? else { return Ok(false) };
-    let is_due = |at_ms: &i64| *at_ms <= now_ms;
-    let (Some(schedule), Some(fire_ms)) = (&workflow.schedule, workflow.next_fire_at_ms.filter(is_due))
-    else {
-        return Ok(false);
-    };
+/// Returns the ids of the runs that it has made, `room` at most.
+async fn fire(tx: &mut Tx, ids: &[i64], room: i64, began_ms: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
+    let mut workflows = store::lock_all(tx, ids).await?;
+    // Longest overdue first, should there be room for some only.
+    workflows.sort_by_key(|workflow| (workflow.next_fire_at_ms, workflow.id));
     let first_ms = began_ms.max(now_ms - LATE_MAX_MS);
-    store::move_on(tx, id, next(schedule, fire_ms.max(first_ms - 1))).await?;
-    tx.changed(TOPIC, timer_key(id));
-    let key = format!("schedule-{id}-{fire_ms}");
-    if fire_ms < first_ms {
-        tracing::warn!(workflow_id = id, fire_ms, "a scheduled time was missed; it is not made up for");
-    } else if !has_room {
-        tracing::warn!(workflow_id = id, fire_ms, "a scheduled run is left out: too many wait");
-    } else if let Some(open) = second(tx, &workflow, &key).await? {
-        tracing::warn!(
-            workflow_id = id,
-            fire_ms,
-            open,
-            "a scheduled run is discarded: an earlier one is active"
-        );
-    } else {
-        let new = NewRun {
-            workflow_id: id,
-            key: &key,
-            cause: CAUSE,
-            business_at_ms: fire_ms,
-            zone: schedule.zone,
-            params: &[],
-            strategy: schedule.strategy,
-            waits: workflow.concurrency == Concurrency::Wait,
+    let (mut moved, mut fired) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
+    for workflow in &workflows {
+        let is_due = |at_ms: &i64| *at_ms <= now_ms;
+        let (Some(schedule), Some(fire_ms)) = (&workflow.schedule, workflow.next_fire_at_ms.filter(is_due))
+        else {
+            continue;
         };
-        if let Some(run_id) = store::insert_run(tx, &new, now_ms).await? {
-            tx.changed(TOPIC, run_id.to_string());
-            return Ok(true);
+        let workflow_id = workflow.id;
+        moved.push((workflow_id, next(schedule, fire_ms.max(first_ms - 1))));
+        let key = format!("schedule-{workflow_id}-{fire_ms}");
+        if fire_ms < first_ms {
+            tracing::warn!(workflow_id, fire_ms, "a scheduled time was missed; it is not made up for");
+        } else if fired.len() as i64 >= room {
+            tracing::warn!(workflow_id, fire_ms, "a scheduled run is left out: too many wait");
+        } else if let Some(open) = second(tx, workflow, &key).await? {
+            tracing::warn!(
+                workflow_id,
+                fire_ms,
+                open,
+                "a scheduled run is discarded: an earlier one is active"
+            );
+        } else {
+            fired.push(Due { workflow, schedule, fire_ms, key });
         }
     }
-    Ok(false)
+    store::move_on(tx, &moved).await?;
+    let new: Vec<NewRun<'_>> = fired.iter().map(Due::run).collect();
+    let runs = store::insert_runs(tx, &new, now_ms).await?;
+    for (id, _) in moved {
+        tx.changed(TOPIC, timer_key(id));
+    }
+    for id in &runs {
+        tx.changed(TOPIC, id.to_string());
+    }
+    Ok(runs)
+}
+
+/// A time that is due, and has a run.
+struct Due<'w> {
+    workflow: &'w Workflow,
+    schedule: &'w Schedule,
+    fire_ms: i64,
+    key: String,
+}
+
+impl Due<'_> {
+    fn run(&self) -> NewRun<'_> {
+        NewRun {
+            workflow_id: self.workflow.id,
+            key: &self.key,
+            cause: CAUSE,
+            business_at_ms: self.fire_ms,
+            zone: self.schedule.zone,
+            params: &[],
+            strategy: self.schedule.strategy,
+            waits: self.workflow.concurrency == Concurrency::Wait,
+        }
+    }
 }
 
 /// The active run that keeps a workflow from having another one.

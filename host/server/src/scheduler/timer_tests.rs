@@ -1,5 +1,5 @@
-use lakeport_base::time::{HOUR_MS, SECOND_MS};
-use lakeport_bindings::engine::model::Workflow;
+use lakeport_base::time::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use lakeport_bindings::engine::model::{Schedule as EngineSchedule, Workflow};
 use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::testing::on_each_store;
 
@@ -23,7 +23,7 @@ async fn each_time_fires_once() {
         assert_eq!(fire_due(&db, &lease, 0, first_ms).await.unwrap(), Some(first_ms + SECOND_MS));
         // A server that saw it due earlier comes too late.
         let mut tx = db.begin().await.unwrap();
-        assert!(!fire(&mut tx, 7, true, 0, first_ms).await.unwrap());
+        assert!(fire(&mut tx, &[7], 1, 0, first_ms).await.unwrap().is_empty());
         drop(tx);
         let run = run_at(&db, first_ms).await.unwrap();
         assert_eq!(
@@ -110,6 +110,38 @@ async fn a_time_while_a_run_is_active_is_left_out_waits_or_runs() {
             let next: i64 = db.read(sql, &[id.into()]).await.unwrap()[0].get(0).unwrap();
             assert_eq!(next, NOW_MS + 2 * SECOND_MS, "{concurrency}: it goes on");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_longest_overdue_comes_first_and_the_rest_is_left_out() {
+    on_each_store(async |db| {
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        let due = [(11_u64, 30), (12, 20), (13, 10), (14, 40)];
+        for (id, at_s) in due {
+            scheduler.put(workflow(id, vec![task(1, "a", "SELECT 1")], &[])).await.unwrap();
+            let second = (NOW_MS / SECOND_MS + at_s) % 60;
+            let once = schedule(&format!("{second} * * * * ? *"));
+            // Its next time but one is after its end.
+            let end = (id == 13).then_some(NOW_MS + MINUTE_MS);
+            scheduler.set_schedule(id, Some(EngineSchedule { end, ..once })).await.unwrap();
+            scheduler.set_online(id, true).await.unwrap();
+        }
+        let now_ms = NOW_MS + MINUTE_MS;
+        let mut tx = db.begin().await.unwrap();
+        tx.guard(&lease).await.unwrap();
+        let runs = fire(&mut tx, &[11, 12, 13], 2, 0, now_ms).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(runs.len(), 2);
+        let rows = db.read("SELECT workflow_id FROM runner_runs ORDER BY id", &[]).await.unwrap();
+        let fired: Vec<i64> = rows.iter().map(|row| row.get(0).unwrap()).collect();
+        assert_eq!(fired, [13, 12]);
+        let sql = "SELECT id, next_fire_at FROM runner_workflows WHERE id > 10 ORDER BY id";
+        let rows = db.read(sql, &[]).await.unwrap();
+        let next: Vec<Option<i64>> = rows.iter().map(|row| row.get(1).unwrap()).collect();
+        let after = |at_s: i64| Some(NOW_MS + at_s * SECOND_MS);
+        assert_eq!(next, [after(90), after(80), None, after(40)], "14 was not among them");
     })
     .await;
 }

@@ -357,6 +357,8 @@ pub async fn find_unanswered(
     // Until then the request itself still waits for the answer.
     let waits_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
     let lost = store::unanswered(&state.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
+    let is_lost = |engine: &str, id: i64| engine != record.name || lost.iter().any(|run| run.id == id);
+    state.unfound.lock().retain(|(engine, id), _| is_lost(engine, *id));
     if lost.is_empty() {
         return Ok(());
     }
@@ -379,7 +381,7 @@ pub async fn find_unanswered(
             Err(error) => return Err(error),
         };
         for (run, found) in runs.into_iter().zip(found) {
-            state.unfound.lock().remove(&run.id);
+            state.unfound.lock().remove(&(run.engine.clone(), run.id));
             match found {
                 Some(instance) => {
                     let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
@@ -398,11 +400,11 @@ pub async fn find_unanswered(
 /// Ends starts that the engine has not been able to look for, for long.
 async fn give_up_unknown(state: &Executions, runs: &[&Run], error: &Error) -> Result<(), Error> {
     for run in runs {
-        let since = *state.unfound.lock().entry(run.id).or_insert_with(Instant::now);
+        let key = (run.engine.clone(), run.id);
+        let since = *state.unfound.lock().entry(key).or_insert_with(Instant::now);
         if since.elapsed() >= UNKNOWN_AFTER {
             let message = format!("whether the engine took it on is not known: {error}");
             end_unstarted(state, run, &message).await?;
-            state.unfound.lock().remove(&run.id);
         }
     }
     Ok(())

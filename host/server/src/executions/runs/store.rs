@@ -169,6 +169,13 @@ pub async fn note_again(tx: &mut Tx, id: i64, until_ms: i64) -> Result<(), Error
     tx.execute(NOTE, &[id.into(), until_ms.into()]).await.map(drop)
 }
 
+/// The engine did not begin it again.
+pub async fn forget_again(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    const FORGET: &str =
+        "UPDATE runs SET again_until = NULL, again_ended = NULL, version = version + 1 WHERE id = $1";
+    tx.execute(FORGET, &[id.into()]).await.map(drop)
+}
+
 /// Workflows of an engine with watched runs.
 pub async fn open_workflows(db: &Db, engine: &str) -> Result<Vec<i64>, Error> {
     const OPEN: &str =
@@ -182,15 +189,19 @@ pub async fn count_open(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
     tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Those requested before this time whose engine's answer is unknown.
+/// Lost starts of one workflow that are looked for at once.
+const OF_WORKFLOW_MAX: i64 = 20;
+
+/// Those requested before this time whose engine's answer is unknown, so many of each workflow at most.
 pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> Result<Vec<Run>, Error> {
     const UNANSWERED: &str = concat!(
         "SELECT ",
         columns!(),
-        " FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND asked_at < $2 \
-         ORDER BY id LIMIT $3"
+        " FROM (SELECT *, row_number() OVER (PARTITION BY workflow_id ORDER BY id) AS place FROM runs \
+         WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND asked_at < $2) AS placed \
+         WHERE place <= $4 ORDER BY id LIMIT $3"
     );
-    let values = [engine.into(), before_ms.into(), at_most.into()];
+    let values = [engine.into(), before_ms.into(), at_most.into(), OF_WORKFLOW_MAX.into()];
     db.read(UNANSWERED, &values).await?.iter().map(run).collect()
 }
 

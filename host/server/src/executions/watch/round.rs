@@ -58,7 +58,8 @@ impl Watch<'_> {
         // An engine that makes a backfill begins runs that nobody here has asked for.
         let made = backfills::store::made_by(db, engine).await?;
         // One look comes after the time in which an engine may show an old end.
-        let since_ms = self.state.clock.now_ms() - WAIT_MAX_MS;
+        let now_ms = self.state.clock.now_ms();
+        let since_ms = now_ms - WAIT_MAX_MS;
         let again = runs::store::begun_again(db, engine, since_ms, OPEN_AT_ONCE).await?;
         let ids = workflows.keys().copied().chain(open).chain(made.iter().copied());
         let ids = ids.chain(again.iter().map(|run| run.workflow_id));
@@ -76,11 +77,12 @@ impl Watch<'_> {
             return Ok(Round::More);
         }
         let open = runs::store::open_workflows(db, engine).await?;
-        let own = if open.is_empty() && again.is_empty() { IDLE_INTERVAL } else { OPEN_INTERVAL };
+        let has_again = again.iter().any(|run| run.again.is_some_and(|again| now_ms < again.until_ms));
+        let own = if open.is_empty() && !has_again { IDLE_INTERVAL } else { OPEN_INTERVAL };
         // A start without an answer is looked for.
         let is_open = runs::store::has_unanswered(db, engine).await?;
         let at_most = if made.is_empty() { Duration::MAX } else { MAKING_INTERVAL };
-        let wait = wait.filter(|_| !buckets.is_empty() && !is_open && again.is_empty());
+        let wait = wait.filter(|_| !buckets.is_empty() && !is_open && !has_again);
         Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL)).min(at_most)))
     }
 

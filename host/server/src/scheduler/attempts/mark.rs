@@ -15,7 +15,7 @@ use crate::scheduler::store::State;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mark {
     pub datasource_id: i64,
-    /// Where the data source was: another place does not tell that the attempt has committed.
+    /// Where the data source was: another place knows nothing of the attempt's transaction.
     #[serde(default)]
     pub place: Option<String>,
     /// `None`: its sessions have no names, and end with the server.
@@ -64,7 +64,8 @@ impl Mark {
             outcome.await.map_err(|error| error.message)
         };
         let told = asked.await.map(|outcome| match self.place.as_ref().filter(|place| **place != source.place()) {
-            Some(place) if outcome == TaskOutcome::Committed => {
+            // Without a transaction it had not come to its commit.
+            Some(place) if self.transaction.is_some() => {
                 tracing::warn!(
                     datasource = source.name,
                     "a task ran where the data source was before, at {place}; its outcome is not known here"
