@@ -191,9 +191,9 @@ fn the_outcome_of_a_task_whose_data_source_moved_is_not_known() {
         );
         let log = "its outcome is not known here";
         eventually("the new place was asked", TAKEN_OVER, || lake.server.log().contains(log).then_some(()));
-        let open = lake.server.get("/api/v1/executions/running").data();
-        assert_eq!(open[0]["status"], "running", "{open}");
-        let run = &open[0]["instanceId"].as_str().expect("an id");
+        let open = eventually("it is recorded", TAKEN_OVER, || newest(&lake, id));
+        assert_eq!(open["status"], "running", "it is neither done nor begun again: {open}");
+        let run = open["instanceId"].as_str().expect("an id");
         lake.server.post(&format!("/api/v1/workflows/{id}/runs/{run}/cancel"), &json!({})).data();
         let ended = eventually("its run ends", TAKEN_OVER, || {
             newest(&lake, id).filter(|newest| newest["status"] == "killed")
