@@ -194,14 +194,7 @@ fn the_outcome_of_a_task_whose_data_source_moved_is_not_known() {
         let open = eventually("it is recorded", TAKEN_OVER, || newest(&lake, id));
         assert_eq!(open["status"], "running", "it is neither done nor begun again: {open}");
         let run = open["instanceId"].as_str().expect("an id");
-        lake.server.post(&format!("/api/v1/workflows/{id}/runs/{run}/cancel"), &json!({})).data();
-        let ended = eventually("its run ends", TAKEN_OVER, || {
-            newest(&lake, id).filter(|newest| newest["status"] == "killed")
-        });
-        assert!(
-            text(&ended, "errorMessage").contains("its outcome in the data source is not known"),
-            "{ended}"
-        );
+        ends_as_unknown(&lake, id, run);
         assert_eq!(shop.numbers("SELECT count(*) FROM a"), [1]);
         assert_eq!(other.numbers("SELECT count(*) FROM a"), [0]);
     }
@@ -216,6 +209,16 @@ fn kill(lake: &mut Lake) {
 fn newest(lake: &Lake, workflow: i64) -> Option<Value> {
     let page = lake.server.get("/api/v1/executions/history").data();
     list(&page["records"]).iter().find(|record| record["workflowId"] == workflow).cloned()
+}
+
+/// Cancels a run whose task has an outcome that is not known.
+fn ends_as_unknown(lake: &Lake, workflow: i64, run: &str) {
+    lake.server.post(&format!("/api/v1/workflows/{workflow}/runs/{run}/cancel"), &json!({})).data();
+    let ended = eventually("its run ends", TAKEN_OVER, || {
+        newest(lake, workflow).filter(|newest| newest["status"] == "killed")
+    });
+    let message = text(&ended, "errorMessage");
+    assert!(message.contains("its outcome in the data source is not known"), "{ended}");
 }
 
 /// MariaDB goes on with a statement whose client is gone, and PostgreSQL for two seconds.
@@ -264,14 +267,7 @@ fn a_silent_data_source_holds_nothing_up() {
         assert_eq!(done[0]["status"], "success", "{done:?}");
         let open = lake.server.get(&format!("/api/v1/workflows/{id}/runs/{run}")).data();
         assert_eq!(open["status"], "running", "it is not known: {open}");
-        lake.server.post(&format!("/api/v1/workflows/{id}/runs/{run}/cancel"), &json!({})).data();
-        let ended = eventually("its run ends", TAKEN_OVER, || {
-            newest(&lake, id).filter(|newest| newest["status"] == "killed")
-        });
-        assert!(
-            text(&ended, "errorMessage").contains("its outcome in the data source is not known"),
-            "{ended}"
-        );
+        ends_as_unknown(&lake, id, &run);
     }
 }
 
