@@ -317,11 +317,12 @@ impl Server {
     /// Kills it when it reaches this point because of what it is asked for, and starts it again. No lease is waited for: the
     /// dead server's count as expired.
     pub fn killed_at(&mut self, point: &str, ask: impl FnOnce(&Client)) {
-        self.killed_before(point, ask, "UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+        self.dies_at(point, ask);
+        self.run();
     }
 
-    /// The same; runs this statement on its store before it starts again.
-    pub fn killed_before(&mut self, point: &str, ask: impl FnOnce(&Client), statement: &str) {
+    /// The same; it does not start again.
+    pub fn dies_at(&mut self, point: &str, ask: impl FnOnce(&Client)) {
         self.stop();
         self.set("LAKEPORT_KILL_AT", point);
         self.run();
@@ -330,8 +331,6 @@ impl Server {
         self.kill();
         self.set("LAKEPORT_KILL_AT", "");
         self.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
-        self.execute(statement);
-        self.run();
     }
 
     /// Kills it when it reaches this point because it starts, maybe before it listens.

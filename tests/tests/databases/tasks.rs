@@ -182,13 +182,11 @@ fn the_outcome_of_a_task_whose_data_source_moved_is_not_known() {
         lake.deploy(id);
         let execute = format!("/api/v1/workflows/{id}/execute");
         let (from, to) = (shop.source, other.source);
-        lake.server.killed_before(
-            "runner.task_ran",
-            |client| _ = client.try_send("POST", &execute, &[], b""),
-            &format!(
-                "UPDATE datasources SET url = (SELECT url FROM datasources WHERE id = {to}) || '?' WHERE id = {from}"
-            ),
-        );
+        lake.server.dies_at("runner.task_ran", |client| _ = client.try_send("POST", &execute, &[], b""));
+        lake.server.execute(&format!(
+            "UPDATE datasources SET url = (SELECT url FROM datasources WHERE id = {to}) || '?' WHERE id = {from}"
+        ));
+        lake.server.run();
         let log = "its outcome is not known here";
         eventually("the new place was asked", TAKEN_OVER, || lake.server.log().contains(log).then_some(()));
         let open = eventually("it is recorded", TAKEN_OVER, || newest(&lake, id));
