@@ -185,6 +185,12 @@ fn what_was_changed_there_is_seen_or_overwritten() {
     ];
     let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
     api.put(&definition, &form).expect("an answer").data().expect("code 0");
+    let form = [("name", name.as_str().expect("a name")), ("releaseState", "ONLINE")];
+    api.post(&release, &form).expect("an answer").data().expect("code 0");
+    let says = |word: &str| {
+        Some(view()).filter(|view| view["engineError"].as_str().is_some_and(|error| error.contains(word)))
+    };
+    eventually("the edit is seen", SOON, || says("was edited"));
     pair.deploy(workflow);
     let sql = &pair.ds(&definition, &[])["taskDefinitionList"][0]["taskParams"]["sql"];
     assert_eq!(*sql, "SELECT 1", "the deployment replaces it");
@@ -195,10 +201,7 @@ fn what_was_changed_there_is_seen_or_overwritten() {
     let form = [("name", name.as_str().expect("a name")), ("releaseState", "OFFLINE")];
     api.post(&release, &form).expect("an answer").data().expect("code 0");
     api.delete(&definition).expect("an answer").data().expect("code 0");
-    let shown = eventually("it is seen", SOON, || {
-        Some(view())
-            .filter(|view| view["engineError"].as_str().is_some_and(|error| error.contains("no definition")))
-    });
+    let shown = eventually("it is seen", SOON, || says("no definition"));
     assert_eq!(shown["engineState"], "failed", "{shown}");
 }
 

@@ -167,3 +167,38 @@ fn a_full_disk_loses_and_doubles_nothing() {
         }
     }
 }
+
+/// Without a mark no data source tells that a task has committed; the server itself knows it, also after its lease.
+#[test]
+fn a_result_outlives_a_disk_that_is_full_for_long() {
+    for store in stores() {
+        let mut lake = Lake::prepare(&store);
+        let Some(machine) = Machine::under(&mut lake.server) else { return };
+        lake.server.run();
+        fill(&lake, &machine, false);
+        watch_changes(&lake);
+        let works = lake.warehouse(Kind::Sqlite);
+        works.run("CREATE TABLE slow (v INTEGER)");
+        let slow = workflow(&lake, &works, SLOW);
+        let run = lake.server.post(&format!("{slow}/execute"), &json!({})).data();
+        eventually("it runs", SOON, || {
+            let running = lake.server.get("/api/v1/executions/running").data();
+            (running[0]["status"] == "running").then_some(())
+        });
+        fill(&lake, &machine, true);
+        eventually("the task has committed", SOON, || {
+            (works.numbers("SELECT count(*) FROM slow") == [1]).then_some(())
+        });
+        // Longer than a lease.
+        std::thread::sleep(Duration::from_secs(18));
+        fill(&lake, &machine, false);
+        succeeded(&lake, &slow, &run);
+        assert_eq!(works.numbers("SELECT count(*) FROM slow"), [1], "it is not done again");
+        let executions = lake.server.get("/api/v1/executions/history").data();
+        assert_eq!(
+            (&executions["total"], &executions["records"][0]["attempt"]),
+            (&json!(1), &json!(1)),
+            "{executions}"
+        );
+    }
+}

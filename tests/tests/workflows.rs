@@ -756,3 +756,37 @@ fn a_schedule_by_which_nothing_would_ever_run_is_refused() {
         assert_eq!(lake.server.post(&format!("{schedule}/online"), &json!({})).data()["status"], "online");
     }
 }
+
+#[test]
+fn tasks_that_write_one_table_without_an_order_are_warned_of() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        let task = |name: &str, sql: &str| {
+            let form = json!({ "task": { "workflowId": id, "taskName": name, "taskType": "SQL",
+                "datasourceId": source, "sqlContent": sql } });
+            id_of(&lake.server.post(TASKS, &form).data())
+        };
+        let warnings = || {
+            let preview = lake.server.get(&format!("/api/v1/workflows/{id}/publish/preview")).data();
+            assert_eq!(preview["canPublish"], true, "{preview}");
+            preview["warnings"].as_array().expect("warnings").clone()
+        };
+        task("load", "INSERT INTO b SELECT * FROM a");
+        let clean = task("clean", "UPDATE b SET id = 2");
+        task("read", "INSERT INTO c SELECT * FROM b");
+        let found = warnings();
+        let message = found[0]["message"].as_str().expect("a message");
+        assert!(found.len() == 1 && message.contains("`load` and `clean` both write `b`"), "{found:?}");
+        let given = json!({ "inputTableIds": [b], "outputTableIds": [b] });
+        let path = format!("{TASKS}/{clean}");
+        lake.server.put(&path, &given).data();
+        assert_eq!(warnings(), [Value::Null; 0], "an order by hand");
+        let lineage = lake.server.get(&format!("{path}/lineage")).data();
+        assert_eq!(lineage["warnings"], json!([]), "the table stands in the SQL");
+        lake.server.put(&path, &json!({ "inputTableIds": [a, b] })).data();
+        let lineage = lake.server.get(&format!("{path}/lineage")).data();
+        assert!(lineage["warnings"].to_string().contains("inputTableIds has `a`"), "{lineage}");
+    }
+}

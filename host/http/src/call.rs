@@ -83,11 +83,15 @@ impl<T> Deref for Json<T> {
 }
 
 impl Body for Nothing {
-    /// A body that the route does not need must still be JSON.
+    /// A body that the route does not need must still be JSON, and an object have no members: whoever sends them means
+    /// something by them.
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Nothing, Error> {
         if !bytes.is_empty() {
             check_content_type(headers)?;
             form::from_json::<IgnoredAny>(bytes)?;
+            if bytes.trim_ascii_start().starts_with(b"{") {
+                form::known_from_json::<Nothing>(bytes)?.whole()?;
+            }
         }
         Ok(Nothing {})
     }

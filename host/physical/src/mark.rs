@@ -34,8 +34,8 @@ const PREPARED: &str = "XA RECOVER";
 /// By time, so that old rows are found without an index of their own.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS lakeport_tasks (at INTEGER NOT NULL, name TEXT NOT NULL, \
     PRIMARY KEY (at, name)) WITHOUT ROWID";
-/// A row is asked for when a server has died, soon after.
-const FORGET: &str = "DELETE FROM lakeport_tasks WHERE at < CAST(strftime('%s', 'now') AS INTEGER) - 86400";
+/// A row is asked for when a server has died; it may be a week until one starts again.
+const FORGET: &str = "DELETE FROM lakeport_tasks WHERE at < CAST(strftime('%s', 'now') AS INTEGER) - 604800";
 
 /// A transaction as its database will know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

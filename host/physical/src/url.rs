@@ -146,7 +146,7 @@ fn sqlite_path(url: &str) -> Result<PathBuf, Error> {
     if strange || !plain || path.file_name().is_none() {
         return Err(error(
             "invalid_input",
-            "the address of a SQLite database is a plain path: sqlite:folder/file.db",
+            "the address of a SQLite database is a plain path without `.` and `..`: sqlite:folder/file.db",
         ));
     }
     Ok(path.to_owned())

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, Value, ValueWithSpan, Visit, Visitor};
-use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use crate::functions::{Author, Functions};
 use crate::guard::SqlParser;
+use crate::heavy;
 use crate::scope::parts;
 
 /// The longest expression, in bytes. This also bounds the depth of its tree.
@@ -35,9 +35,7 @@ pub(crate) fn check(text: &str, parser: SqlParser, functions: &Functions) -> Res
     if text.len() > EXPRESSION_MAX_BYTES {
         return Err(format!("an expression is longer than {EXPRESSION_MAX_BYTES} bytes").into());
     }
-    let mut reader = Parser::new(parser.dialect())
-        .with_recursion_limit(DEPTH_MAX)
-        .try_with_sql(text)
+    let mut reader = heavy::parser(parser.dialect(), text, DEPTH_MAX)
         .map_err(|error| format!("an expression cannot be read: {error}"))?;
     let expression = reader.parse_expr().map_err(|error| format!("an expression cannot be read: {error}"))?;
     if reader.peek_token().token != Token::EOF {

@@ -308,6 +308,17 @@ pub(crate) fn reaches_out(server: Server, name: &str) -> bool {
     refused.contains(name) || FAMILIES.iter().any(|prefix| family(prefix))
 }
 
+/// Whether a server's own function, lower case, changes nothing for certain. A user's function may do anything.
+pub(crate) fn only_computes(server: Server, name: &str) -> bool {
+    let list = match server {
+        Server::Postgres => "postgres",
+        Server::MySql => "mysql",
+        Server::Sqlite | Server::Unknown => "sqlite",
+    };
+    let lists = lists(&[list.to_owned()]);
+    [&lists.functions, &lists.tables, &lists.queries, &lists.types].iter().any(|names| names.contains(name))
+}
+
 /// Beginnings of names that a list may refuse as a whole.
 const FAMILIES: [&str; 4] = ["dblink", "lo_", "pg_ls_", "pg_replication_"];
 

@@ -17,6 +17,7 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::bounds::begins_with;
 use crate::functions::{Author, Functions};
+use crate::heavy;
 use crate::lex::{Kind, Lexeme, Lexing, lex};
 use crate::scope::Walk;
 
@@ -219,10 +220,12 @@ impl Guard<'_> {
         if starts != expected {
             return Err(refused("parse", "the server reads its literals and names in another way", None));
         }
-        let statements = Parser::new(parser.dialect())
-            .with_recursion_limit(DEPTH_MAX)
-            .with_tokens_with_locations(tokens)
-            .parse_statements();
+        let statements = heavy::refuse(&tokens).and_then(|()| {
+            Parser::new(parser.dialect())
+                .with_recursion_limit(DEPTH_MAX)
+                .with_tokens_with_locations(tokens)
+                .parse_statements()
+        });
         let statements = statements.map_err(|error| unreadable(sql, &error))?;
         let [statement] = statements.as_slice() else {
             return Err(refused("one_statement", "exactly one statement is allowed", None));

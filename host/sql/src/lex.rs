@@ -107,6 +107,10 @@ pub fn lex(text: &str, lexing: Lexing) -> Result<Vec<Lexeme>, LexError> {
             reader.advance();
             continue;
         }
+        // A blank for parsers, and a letter for servers.
+        if is_strange_blank(c) {
+            return Err(LexError { what: "a blank that is not ASCII, such as a no-break space,", at: start });
+        }
         let kind = reader.next_kind(c)?;
         lexemes.push(Lexeme { kind, span: start..reader.at });
     }
@@ -148,7 +152,8 @@ impl Reader<'_> {
             '`' if self.lexing.server != Server::Postgres => self.quoted('`', false).map(Kind::Name),
             '[' if self.lexing.server == Server::Sqlite => self.bracketed(),
             '$' if matches!(self.lexing.server, Server::Postgres | Server::Unknown) => self.dollar(),
-            c if c.is_ascii_digit() => Ok(self.number()),
+            c if c.is_ascii_digit() => self.number(),
+            '.' if self.digit_behind() && !self.is_behind_name() => self.number(),
             c if word_start(c) => {
                 while self.peek().is_some_and(word_part) {
                     self.advance();
@@ -283,17 +288,44 @@ impl Reader<'_> {
         Ok(Kind::Text(value))
     }
 
-    fn number(&mut self) -> Kind {
-        let mut before = ' ';
-        while let Some(c) = self.peek() {
-            let signed = matches!(c, '+' | '-') && matches!(before, 'e' | 'E');
-            if !(word_part(c) || c == '.' || signed && self.digit_behind()) {
-                break;
+    /// Up to where the server ends it: what follows a fraction or an exponent at once is a word of its own for some, which is
+    /// refused. Digits and letters are a hexadecimal number, or a name of MySQL.
+    fn number(&mut self) -> Result<Kind, LexError> {
+        let start = self.at;
+        self.digits();
+        let mut is_whole = true;
+        if self.peek() == Some('.') {
+            is_whole = false;
+            self.advance();
+            self.digits();
+        }
+        let exponent = self.rest().strip_prefix(['e', 'E']);
+        let digits = exponent.map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest));
+        if let Some(digits) = digits.filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit())) {
+            is_whole = false;
+            self.at = self.text.len() - digits.len();
+            self.digits();
+        }
+        if is_whole {
+            while self.peek().is_some_and(word_part) {
+                self.advance();
             }
-            before = c;
+        } else if self.peek().is_some_and(word_part) {
+            return Err(LexError { what: "a number that a word follows without a blank,", at: start });
+        }
+        Ok(Kind::Number)
+    }
+
+    fn digits(&mut self) {
+        while self.peek().is_some_and(|c| c.is_ascii_digit() || c == '_') {
             self.advance();
         }
-        Kind::Number
+    }
+
+    /// Whether a name ends right before.
+    fn is_behind_name(&self) -> bool {
+        let before = self.text[..self.at].chars().next_back();
+        before.is_some_and(|c| word_part(c) || matches!(c, '`' | '"' | ']'))
     }
 
     fn digit_behind(&self) -> bool {
@@ -316,7 +348,11 @@ fn unescaped(c: char) -> String {
 }
 
 fn word_start(c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
+    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii() && !is_strange_blank(c)
+}
+
+fn is_strange_blank(c: char) -> bool {
+    !c.is_ascii() && c.is_whitespace()
 }
 
 fn word_part(c: char) -> bool {
@@ -373,6 +409,21 @@ mod tests {
         assert_eq!(kinds(r"E'a\'b'", Lexing::POSTGRES), [Kind::Text("a'b".into())]);
         assert_eq!(kinds("\"a\"", Lexing::MYSQL), [Kind::Text("a".into())]);
         assert_eq!(kinds("1.5e-3", Lexing::SQLITE), [Kind::Number]);
+    }
+
+    #[test]
+    fn what_servers_and_parsers_read_otherwise_is_refused() {
+        for text in ["1.5INTO x", "1e5INTO x", ".5INTO x", "1.INTO x", "1--\u{a0}x", "a\u{3000}b", "\u{85}"] {
+            assert!(lex(text, Lexing::MYSQL).is_err(), "{text:?}");
+        }
+        let name = |length| Lexeme { kind: Kind::Number, span: 0..length };
+        assert_eq!(lex("2024_sales", Lexing::MYSQL).unwrap(), [name(10)]);
+        assert_eq!(lex("0x1F", Lexing::MYSQL).unwrap(), [name(4)]);
+        assert_eq!(lex("t.5x", Lexing::MYSQL).unwrap().len(), 3);
+        for text in ["1", "1.5", "1.", ".5", "1e5", "1.5E-3", "1_000", ".5e+1"] {
+            assert_eq!(lex(text, Lexing::POSTGRES).unwrap(), [name(text.len())], "{text}");
+        }
+        assert_eq!(kinds("'\u{a0}'", Lexing::MYSQL), [Kind::Text("\u{a0}".into())]);
     }
 
     #[test]

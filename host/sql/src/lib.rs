@@ -8,6 +8,7 @@ pub mod bounds;
 mod expression;
 pub mod functions;
 pub mod guard;
+mod heavy;
 pub mod lex;
 pub mod lineage;
 mod mentions;

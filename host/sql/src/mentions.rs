@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, Select, SelectItem, TableAlias, TableFactor, Visit, Visitor};
-use sqlparser::parser::Parser;
 
 use crate::guard::{SqlParser, on_long_stack};
+use crate::heavy;
 
 /// The guard's limit of nesting.
 const DEPTH_MAX: usize = 100;
@@ -15,10 +15,8 @@ const DEPTH_MAX: usize = 100;
 /// The names of fields in a query, sorted and unique; empty if it cannot be parsed.
 pub fn fields_named(parser: SqlParser, sql: &str) -> Vec<String> {
     on_long_stack(|| {
-        let statements = Parser::new(parser.dialect())
-            .with_recursion_limit(DEPTH_MAX)
-            .try_with_sql(sql)
-            .and_then(|mut parser| parser.parse_statements());
+        let statements = heavy::parser(parser.dialect(), sql, DEPTH_MAX);
+        let statements = statements.and_then(|mut parser| parser.parse_statements());
         let Ok(statements) = statements else { return Vec::new() };
         let mut walk = Mentions::default();
         let _ = statements.visit(&mut walk);

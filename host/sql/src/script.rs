@@ -5,7 +5,7 @@
 //! statement of an unlisted kind is refused, and the whole text with it: nothing is sent. So is text that the
 //! server's tokenizer could read differently from the lexer here: its placeholders, which may swallow quotes.
 
-use crate::functions::reaches_out;
+use crate::functions::{only_computes, reaches_out};
 use crate::lex::{Kind, LexError, Lexeme, Lexing, Server, lex};
 
 /// Statements of one text.
@@ -20,6 +20,59 @@ const PLACEHOLDERS: [char; 5] = ['$', '@', ':', '?', '#'];
 const COMMITS_IN_MYSQL: [&str; 6] = ["CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "ANALYZE"];
 /// Words before a table that is read.
 const READS_WITH: [&str; 7] = ["FROM", "JOIN", "TABLE", "USING", "LIKE", "UPDATE", "MERGE"];
+/// What may stand before a parenthesis and is no call, lower case: PostgreSQL's and MySQL's.
+const BEFORE_PARENTHESES: [&str; 50] = [
+    "all",
+    "and",
+    "any",
+    "array",
+    "as",
+    "between",
+    "by",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "cube",
+    "decimal",
+    "distinct",
+    "else",
+    "except",
+    "exists",
+    "filter",
+    "from",
+    "group",
+    "having",
+    "if",
+    "in",
+    "intersect",
+    "interval",
+    "is",
+    "join",
+    "lateral",
+    "like",
+    "limit",
+    "materialized",
+    "not",
+    "offset",
+    "on",
+    "or",
+    "over",
+    "recursive",
+    "rollup",
+    "row",
+    "select",
+    "sets",
+    "signed",
+    "some",
+    "then",
+    "union",
+    "using",
+    "values",
+    "varying",
+    "when",
+    "where",
+];
 /// Tokenizers skip it; the lexer does not.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -180,7 +233,28 @@ impl Judge<'_> {
             }
         }
         let (verb, writes) = self.kind(at)?;
-        Ok(if explains { ("EXPLAIN", false) } else { (verb, writes) })
+        Ok(if explains { ("EXPLAIN", false) } else { (verb, writes || self.may_call_a_writer()) })
+    }
+
+    /// Whether it calls something that a user has written. What only looks like a call counts, too.
+    fn may_call_a_writer(&self) -> bool {
+        // SQLite has the functions that the server gives it.
+        if self.server == Server::Sqlite {
+            return false;
+        }
+        let is_symbol = |place: usize, symbol: char| {
+            self.lexemes.get(place).is_some_and(|lexeme| lexeme.kind == Kind::Symbol(symbol))
+        };
+        self.lexemes.iter().enumerate().any(|(place, lexeme)| {
+            let (name, may_be_syntax) = match &lexeme.kind {
+                Kind::Word => (self.text[lexeme.span.clone()].to_lowercase(), true),
+                Kind::Name(name) => (name.clone(), false),
+                _ => return false,
+            };
+            let is_in_schema = place > 1 && is_symbol(place - 1, '.') && !self.is(place - 2, "PG_CATALOG");
+            let is_syntax = may_be_syntax && BEFORE_PARENTHESES.contains(&name.as_str());
+            is_symbol(place + 1, '(') && (is_in_schema || !is_syntax && !only_computes(self.server, &name))
+        })
     }
 
     fn kind(&self, at: usize) -> Result<(&'static str, bool), String> {
@@ -223,16 +297,20 @@ impl Judge<'_> {
         Ok(("SELECT", has_into))
     }
 
-    /// In MySQL what is selected INTO leaves the database; INSERT, REPLACE, LOAD and others have another INTO.
+    /// In MySQL what is selected INTO leaves the database; only INSERT and REPLACE have one of their own.
     fn refuse_into(&self, at: usize) -> Result<(), String> {
-        let mut intos = (at..self.lexemes.len()).filter(|&place| self.is(place, "INTO"));
-        let is_one = |place: usize| {
-            place == 0
-                || !["INSERT", "REPLACE", "IGNORE", "DELAYED", "LOW_PRIORITY", "HIGH_PRIORITY"]
-                    .iter()
-                    .any(|word| self.is(place - 1, word))
+        const BETWEEN: [&str; 4] = ["IGNORE", "DELAYED", "LOW_PRIORITY", "HIGH_PRIORITY"];
+        let inserts = |place: &usize| self.is(*place, "INSERT") || self.is(*place, "REPLACE");
+        let verb = match self.is(0, "EXPLAIN") {
+            true => (1..self.lexemes.len()).find(inserts),
+            false => Some(0).filter(inserts),
         };
-        if self.server == Server::MySql && intos.any(is_one) {
+        let own = verb.map(|verb| {
+            let is_between = |place: &usize| BETWEEN.iter().any(|word| self.is(*place, word));
+            verb + 1 + (verb + 1..self.lexemes.len()).take_while(is_between).count()
+        });
+        let mut intos = (at..self.lexemes.len()).filter(|&place| self.is(place, "INTO"));
+        if self.server == Server::MySql && intos.any(|place| Some(place) != own) {
             return Err("SELECT … INTO leaves the database; write INSERT INTO … SELECT".to_owned());
         }
         Ok(())
@@ -268,6 +346,19 @@ impl Judge<'_> {
             "ALTER" => "ALTER",
             _ => "DROP",
         };
+        if self.server == Server::MySql
+            && (what..self.lexemes.len()).any(|place| {
+                let is_directory = self.is(place, "DIRECTORY")
+                    && place
+                        .checked_sub(1)
+                        .is_some_and(|before| self.is(before, "DATA") || self.is(before, "INDEX"));
+                is_directory || self.is(place, "CONNECTION")
+            })
+        {
+            return Err("a table of a task is kept where the server keeps its own: without DATA DIRECTORY, INDEX DIRECTORY \
+                        and CONNECTION"
+                .to_owned());
+        }
         match (kind.as_str(), self.server) {
             ("TABLE", _) => Ok((verb, true)),
             ("INDEX" | "VIEW", Server::Postgres) => Ok((verb, true)),
@@ -481,11 +572,20 @@ mod tests {
             ("DROP MATERIALIZED VIEW m", ("DROP", true)),
             ("EXPLAIN (ANALYZE) DELETE FROM t", ("EXPLAIN", true)),
             ("CALL refresh_all()", ("CALL", true)),
+            ("SELECT load_orders(1)", ("SELECT", true)),
+            ("SELECT etl.count(1)", ("SELECT", true)),
+            ("SELECT * FROM \"Load\"()", ("SELECT", true)),
+            (
+                "SELECT pg_catalog.lower(x::varchar(10)), sum(y) OVER (PARTITION BY z) \
+                 FROM (SELECT count(*) FROM t) AS a JOIN b USING (id) WHERE x IN (1) AND (y > 2 OR NOT (EXISTS (SELECT 1)))",
+                ("SELECT", false),
+            ),
         ] {
             let statements = script(text, Server::Postgres).expect(text);
             assert_eq!(
                 (statements.len(), statements[0].verb(), statements[0].writes()),
-                (1, expected.0, expected.1)
+                (1, expected.0, expected.1),
+                "{text}"
             );
             assert!(!statements[0].commits(), "{text}");
         }

@@ -54,6 +54,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_written_tables"),
     migration!(22, "0022_backfills_of_engines"),
     migration!(23, "0023_what_engines_hide"),
+    migration!(24, "0024_edited_definitions"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

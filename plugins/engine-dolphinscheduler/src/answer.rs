@@ -87,10 +87,19 @@ impl Refusal {
         let error = match self.code {
             // Its master servers are away, or it is still busy with the run.
             10025 | 50009 => error.retryable(),
+            10000 if self.has_no_master() => error.retryable(),
             10000 if !changes => error.retryable(),
             _ => error,
         };
         with_upstream(error, *status, Some(*code), text)
+    }
+
+    /// A start did not come to its end at the master, which may have begun the run by then. What does not fit is said before
+    /// that, under the same codes.
+    pub fn is_of_master(&self) -> bool {
+        const UNFIT: [&str; 6] =
+            ["should be online", "is empty", "is null", "tenant", "not exist", "no master server"];
+        matches!(self.code, 10000 | 50014) && !UNFIT.iter().any(|word| self.text.contains(word))
     }
 
     /// A definition or a run that is not there. A missing project says nothing of what was in it.
@@ -103,17 +112,24 @@ impl Refusal {
         matches!(self.code, 10018 | 10190)
     }
 
+    /// 3.3 and later: the same as 10025.
+    fn has_no_master(&self) -> bool {
+        self.text.contains("no master server")
+    }
+
     fn kind(&self) -> &'static str {
         match self.code {
-            10008 | 10018 | 10020 | 10022 | 10190 | 50001 | 50003 | 50030 => "not_found",
+            10008 | 10018 | 10020 | 10022 | 10190 | 10203 | 50001 | 50003 | 50030 => "not_found",
             10015 | 10019 | 10023 | 10126 | 10163 | 10168 | 10193 | 10194 | 10204 => "conflict",
             50004 | 50005 | 50006 | 50008 | 50009 | 50021 | 50023 => "conflict",
             // 3.4: the same as 50004.
             50014 if self.text.contains("should be online") => "conflict",
             10013 | 10043 => "unauthorized",
-            30001..=30003 => "forbidden",
+            20016 | 30001..=30003 => "forbidden",
+            10198 | 50020 => "invalid_input",
             10001 | 10017 | 10024 | 10141 | 10207 | 10167 | 50019 | 50027 => "invalid_input",
             10025 => "unavailable",
+            10000 if self.has_no_master() => "unavailable",
             _ => "upstream_failed",
         }
     }

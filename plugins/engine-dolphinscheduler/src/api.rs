@@ -12,6 +12,7 @@ use lakeport_sdk::serde_json::Value;
 use crate::about::API;
 use crate::answer::{self, Refusal, Reply};
 use crate::config::Settings;
+use crate::deploy;
 use crate::flavour::{self, Flavour};
 
 /// Rows of one page of a list.
@@ -192,7 +193,7 @@ fn find_project(name: &str) -> Result<i64, Error> {
     const PATH: [&str; 1] = ["projects"];
     let call = shown("GET", &PATH);
     for number in 1..=NAME_PAGES_MAX {
-        let params = paged(vec![("searchVal", name.to_owned())], number, PAGE_ROWS);
+        let params = paged(vec![("searchVal", deploy::searched(name))], number, PAGE_ROWS);
         let data = match send("GET", &PATH, params)? {
             Reply::Data(data) => data,
             Reply::Refused(refusal) => return Err(refusal.error(&call, false)),

@@ -56,14 +56,12 @@ pub fn sql(
         Some(at) => (*at, true),
         None => (statements.len().checked_sub(1).ok_or("has no statement")?, false),
     };
-    let is_cut = cuts && statements[main].would_be_cut;
-    if is_cut && is_query {
-        let why = "has a query with a text in dollar quotes, or with \\', that DolphinScheduler would cut; write it in \
-                   single quotes, with '' for one";
-        return Err(why.to_owned());
+    let cut = statements[main].cut.filter(|_| cuts);
+    if let Some(why) = cut.filter(|_| is_query) {
+        return Err(format!("has a query that DolphinScheduler would cut or change: {why}"));
     }
     let mut texts: Vec<String> = statements.into_iter().map(|one| one.text.trim().to_owned()).collect();
-    if is_cut {
+    if cut.is_some() {
         return Ok(Sql { before: texts, main: NOTHING.to_owned(), after: Vec::new(), is_query: true });
     }
     let after = texts.split_off(main + 1);
@@ -78,7 +76,9 @@ fn is_compound(tokens: &[Token<'_>], dialect: Dialect) -> bool {
     };
     match dialect {
         Dialect::Postgres => has(&["ATOMIC"]),
-        Dialect::MySql => has(&["CREATE"]) && has(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]),
+        Dialect::MySql | Dialect::Doris => {
+            has(&["CREATE"]) && has(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"])
+        }
     }
 }
 
@@ -87,9 +87,15 @@ struct Statement {
     text: String,
     words: Vec<(String, usize)>,
     has_code: bool,
-    /// DolphinScheduler would take it for several.
-    would_be_cut: bool,
+    /// Why DolphinScheduler would take it for several, or for another one.
+    cut: Option<&'static str>,
 }
+
+const QUOTES: &str = "a text in dollar quotes, or with \\'; write it in single quotes, with '' for one";
+const HINT: &str = "a hint, `/*+ … */`, stands in it; leave it out";
+const LETTERS: &str = "a name has letters with accents; write it in quotes";
+const DASHES: &str = "two dashes follow each other; put a blank between them";
+const RUN_COMMENT: &str = "a comment of the kind `/*! … */` stands in it; write it as plain SQL";
 
 impl Statement {
     fn push(
@@ -115,18 +121,25 @@ impl Statement {
                 self.text.push(*c);
                 return Ok(());
             }
-            Token::Char(c) => self.code(*c, dialect, globals)?,
+            Token::Char(c) => {
+                if ('\u{80}'..='\u{ff}').contains(c) {
+                    self.cut = Some(LETTERS);
+                }
+                self.code(*c, dialect, globals)?;
+            }
             // Within a procedure.
             Token::End => {
                 self.text.push(';');
-                self.would_be_cut = true;
+                self.cut = Some("it is a procedure");
             }
             Token::Bare(value) => {
                 let resolved = resolved(value, params)?;
-                self.splice(bare(resolved, dialect == Dialect::MySql), globals)?;
+                self.splice(bare(resolved, dialect.has_escapes()), globals)?;
             }
             Token::Quoted(content) => {
-                self.would_be_cut |= dialect == Dialect::Postgres && is_hard_to_read(content);
+                if dialect != Dialect::MySql && is_hard_to_read(content) {
+                    self.cut = Some(QUOTES);
+                }
                 self.quoted(content, dialect, params, globals)?;
             }
         }
@@ -146,6 +159,19 @@ impl Statement {
             }
             // PostgreSQL's driver takes one for a bound value, and two for the operator.
             (_, '?') if dialect == Dialect::Postgres => self.text.push_str("??"),
+            // Its parser has no dialect for Doris, and knows no hints but MySQL's.
+            (Some('-'), '-') if dialect == Dialect::Doris => {
+                self.cut = Some(DASHES);
+                self.text.push(c);
+            }
+            (Some('*'), '!') if dialect == Dialect::Doris && self.text.ends_with("/*") => {
+                self.cut = Some(RUN_COMMENT);
+                self.text.push(c);
+            }
+            (Some('*'), '+') if dialect != Dialect::MySql && self.text.ends_with("/*") => {
+                self.cut = Some(HINT);
+                self.text.push(c);
+            }
             // It would take the quote away.
             _ => self.text.push(c),
         }
@@ -182,7 +208,7 @@ impl Statement {
             }
             _ => {
                 let is_e = self.words.last().is_some_and(|(word, _)| word == "E");
-                let has_escapes = dialect == Dialect::MySql || is_e && self.text.ends_with(['e', 'E']);
+                let has_escapes = dialect.has_escapes() || is_e && self.text.ends_with(['e', 'E']);
                 self.splice(literal(content, has_escapes, params)?, globals)?;
             }
         }
@@ -248,9 +274,14 @@ impl Statement {
 /// Whether a parser of standard SQL would find its end elsewhere, or a semicolon in it.
 fn is_hard_to_read(content: &[Unit<'_>]) -> bool {
     let has = |wanted: char| content.iter().any(|unit| matches!(unit, Unit::Char(c) if *c == wanted));
-    let has_pair = content.windows(2).any(|pair| matches!(pair, [Unit::Char('\\'), Unit::Char('\'' | '"')]));
+    let has_pair = |first: char, second: &[char]| {
+        let is_it = |pair: &[Unit<'_>]| matches!(pair, [Unit::Char(one), Unit::Char(other)] if *one == first && second.contains(other));
+        content.windows(2).any(is_it)
+    };
     let is_dollar = matches!(content.first(), Some(Unit::Char('$')));
-    has_pair || is_dollar && (has(';') || has('\'') || has('"'))
+    let is_hard_in_dollars =
+        || [';', '\'', '"', '#'].into_iter().any(has) || has_pair('-', &['-']) || has_pair('/', &['*']);
+    has_pair('\\', &['\'', '"']) || is_dollar && is_hard_in_dollars()
 }
 
 fn looks_like(open: &str) -> String {

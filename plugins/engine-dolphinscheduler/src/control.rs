@@ -36,6 +36,12 @@ impl Run {
         is_final(self.state)
     }
 
+    /// Whether it is in another state by now.
+    fn has_changed(&self) -> Result<bool, Error> {
+        let detail = instance::detail(&self.api, self.project, &self.id)?;
+        Ok(detail.is_none_or(|detail| detail["state"] != self.word))
+    }
+
     fn ended(&self) -> Error {
         Error::conflict(format!("the run {} has ended as {}", self.id, self.word))
     }
@@ -53,7 +59,11 @@ impl Run {
         // Each version has its own code for a run that is in another state; 3.3 says so under the code of all faults.
         let says_so =
             || ["status", "state", "can not", "cannot"].iter().any(|word| refusal.text.contains(word));
-        let is_of_state = matches!(refusal.code, 50_006 | 50_015) || refusal.code == 10_000 && says_so();
+        let is_of_state = match refusal.code {
+            50_006 => true,
+            50_015 | 10_000 => says_so() || self.has_changed()?,
+            _ => false,
+        };
         Err(match is_of_state {
             true => Error { code: "conflict".to_owned(), retryable: false, ..error },
             false => error,
@@ -143,6 +153,8 @@ pub fn retry(request: &RetryRequest) -> Result<Started, Error> {
         ("failed", "success") => {
             return Err(Error::conflict(format!("no task of the run {} has failed", run.id)));
         }
+        // 3.3 runs the tasks again that were killed, also at their timeout.
+        ("failed", "stopped") if run.api.flavour.stops_at_timeout => "RECOVER_SUSPENDED_PROCESS",
         ("failed", _) => "START_FAILURE_TASK_PROCESS",
         ("all", _) => "REPEAT_RUNNING",
         (scope, _) => return Err(Error::unsupported(format!("a retry of the scope {scope:?} is not known"))),

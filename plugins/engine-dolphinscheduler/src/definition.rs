@@ -161,7 +161,11 @@ fn task_definition(task: &Task, settings: &Settings, (code, version): (i64, i64)
 
 /// The dialect of a kind of data source.
 pub fn dialect(kind: &str) -> Dialect {
-    if kind == "postgres" { Dialect::Postgres } else { Dialect::MySql }
+    match kind {
+        "postgres" => Dialect::Postgres,
+        "doris" => Dialect::Doris,
+        _ => Dialect::MySql,
+    }
 }
 
 /// What a task runs. The member `lakeport` is not DolphinScheduler's: it has the text as it was written, for

@@ -26,6 +26,11 @@ const SOURCE_KEEP_S: u32 = 300;
 /// Names of data sources in a message.
 const NAMES_MAX: usize = 20;
 
+/// What finds a name in a list: DolphinScheduler escapes `%` in such a way that it finds nothing.
+pub fn searched(name: &str) -> String {
+    name.split('%').max_by_key(|part| part.len()).unwrap_or_default().to_owned()
+}
+
 /// What the host keeps of a deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
@@ -88,6 +93,7 @@ pub fn deploy(request: &DeployRequest) -> Result<Deployment, Error> {
     Ok(Deployment {
         code: Some(code.to_string()),
         project: Some(project.to_string()),
+        version: Some(version.to_string()),
         state: Some(state.written()),
         notes,
         ..Deployment::done()
@@ -210,7 +216,7 @@ impl Place<'_> {
         let project = self.project.to_string();
         let path = ["projects", &project, self.api.flavour.definitions];
         for number in 1..=NAME_PAGES_MAX {
-            let params = vec![("searchVal", name.to_owned())];
+            let params = vec![("searchVal", searched(name))];
             let (rows, total) = self.api.page(&path, params, number, PAGE_ROWS)?;
             let found = rows.iter().find(|row| row["name"] == *name).and_then(|row| row["code"].as_i64());
             if let Some(code) = found {
@@ -368,7 +374,7 @@ impl Place<'_> {
         }
         let mut rows = Vec::new();
         for number in 1..=NAME_PAGES_MAX {
-            let params = vec![("searchVal", name.to_owned())];
+            let params = vec![("searchVal", searched(name))];
             let (some, total) = self.api.page(&["datasources"], params, number, PAGE_ROWS)?;
             let is_last = some.is_empty() || number * PAGE_ROWS >= total;
             rows.extend(some.into_iter().filter(|row| row["name"] == *name));

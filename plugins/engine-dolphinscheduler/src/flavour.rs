@@ -9,6 +9,8 @@
 //! | order of dates | no parameter | parameter | parameter |
 //! | `$[month_first_day(…)]` and others | no | yes | yes |
 //! | cuts the statement of a SQL task at semicolons | no | yes | yes |
+//! | the times of a run without a date | of its start | of each task | of each task |
+//! | a task at its timeout | fails | fails | is killed, and its run has the state `STOP` |
 //!
 //! Newer ones differ in what a list shows: 3.4.3 leaves the start parameters out, as 3.1 does. That is seen in
 //! the answer, so it is no entry here.
@@ -48,6 +50,12 @@ pub struct Flavour {
     pub cuts_sql: bool,
     /// Whether a schedule may say what becomes of missed times.
     pub may_miss: bool,
+    /// Whether each task of a run without a date works out the times of its parameters by itself, when it begins.
+    pub fills_in_late: bool,
+    /// Whether a task that came to its timeout ends as one that was stopped, see [`crate::timeouts`].
+    pub stops_at_timeout: bool,
+    /// Whether a start is handed to a master within the request, whose failure says nothing of the run.
+    pub starts_at_master: bool,
 }
 
 /// Where the tenant is said.
@@ -75,6 +83,9 @@ static V31: Flavour = Flavour {
     has_new_times: false,
     cuts_sql: false,
     may_miss: false,
+    fills_in_late: false,
+    stops_at_timeout: false,
+    starts_at_master: false,
 };
 
 static V32: Flavour = Flavour {
@@ -85,6 +96,9 @@ static V32: Flavour = Flavour {
     has_new_times: true,
     cuts_sql: true,
     may_miss: false,
+    fills_in_late: true,
+    stops_at_timeout: false,
+    starts_at_master: false,
     definitions: V31.definitions,
     instances: V31.instances,
     start: V31.start,
@@ -115,6 +129,9 @@ static V33: Flavour = Flavour {
     has_new_times: true,
     cuts_sql: true,
     may_miss: true,
+    fills_in_late: true,
+    stops_at_timeout: true,
+    starts_at_master: true,
 };
 
 /// Begins the trigger of a start that the engine answered with nothing: the key stands in its place.

@@ -67,6 +67,7 @@ fn head(row: &Value, project: &str) -> Option<DefinitionHead> {
         project: project.to_owned(),
         code: row["code"].as_i64()?.to_string(),
         name: row["name"].as_str()?.to_owned(),
+        version: row["version"].as_i64().map(|version| version.to_string()),
         release_state: state.unwrap_or("UNKNOWN").to_owned(),
         runnable: state.map(|state| state == "ONLINE"),
         scheduled: row.get("scheduleReleaseState").map(|state| *state == "ONLINE"),

@@ -26,6 +26,7 @@ mod schedule;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod times;
 mod tries;
 mod values;

@@ -21,6 +21,8 @@ const LATE_MS: i64 = 2_000;
 const LAST_LINE: &str = "FINALIZE_SESSION";
 /// The task was not given to a worker yet.
 const NO_HOST: i64 = 10_191;
+/// The worker has not begun the log; also any failure to read it.
+const NO_LOG: i64 = 10_103;
 const HEAD: &str = "[LOG-PATH]";
 
 /// The lines that were read, and when the log was first seen at its end.
@@ -70,7 +72,7 @@ pub fn log(request: &LogRequest) -> Result<LogPage, Error> {
             let message = data["message"].as_str().map(str::to_owned);
             message.ok_or_else(|| answer::missing("GET log/detail", "`message`"))?
         }
-        Err(refusal) if refusal.code == NO_HOST => String::new(),
+        Err(refusal) if refusal.code == NO_HOST || refusal.code == NO_LOG && !request.ended => String::new(),
         Err(refusal) => return Err(refusal.error("GET log/detail", false)),
     };
     Ok(part(request, cursor, &message))

@@ -39,10 +39,18 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
         return Ok(Started::run(id.to_string(), true));
     }
     let mut form = form(&api, &definition, request)?;
-    form.extend(when(&api, request.business_time)?);
+    // With a date all tasks of the run, and its retries, have the times of one moment.
+    let business_time = request.business_time.or(api.flavour.fills_in_late.then_some(now));
+    form.extend(when(&api, business_time)?);
     let path = ["projects", &project.to_string(), "executors", api.flavour.start];
-    let data = api.ask("POST", &path, form)?;
-    Ok(flavour::started(&data, &request.key))
+    match api.send("POST", &path, form)? {
+        Ok(data) => Ok(flavour::started(&data, &request.key)),
+        Err(refusal) => {
+            let error = refusal.error("the start of a run", true);
+            let is_open = api.flavour.starts_at_master && refusal.is_of_master();
+            Err(if is_open { error.may_have_applied() } else { error })
+        }
+    }
 }
 
 /// The definition, which is online: 3.3 would run one that is offline.

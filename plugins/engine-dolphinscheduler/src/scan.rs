@@ -6,8 +6,17 @@ use lakeport_sdk::engine::{BodyPart, BodyValue};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     Postgres,
-    /// MySQL, MariaDB, Doris.
+    /// MySQL and MariaDB.
     MySql,
+    /// Read like MySQL.
+    Doris,
+}
+
+impl Dialect {
+    /// Whether a backslash begins an escape in every literal.
+    pub fn has_escapes(self) -> bool {
+        self != Dialect::Postgres
+    }
 }
 
 /// A character, or a value in its place.
@@ -81,7 +90,7 @@ impl<'b> Scanner<'b> {
             match c {
                 '\'' | '"' | '`' => self.quoted(c)?,
                 '-' if self.is_line_comment() => self.line_comment(),
-                '#' if self.dialect == Dialect::MySql => self.line_comment(),
+                '#' if self.dialect != Dialect::Postgres => self.line_comment(),
                 '/' if self.starts_with("/*") && !self.is_executable() => self.block_comment()?,
                 '$' if self.dialect == Dialect::Postgres && self.tag().is_some() => self.dollar_quoted()?,
                 ';' => self.push(Token::End),
@@ -123,7 +132,7 @@ impl<'b> Scanner<'b> {
     /// `/*!…*/` is run by MySQL, and `/*+…*/` is a hint for the planner.
     fn is_executable(&self) -> bool {
         let is_run = ["/*!", "/*M!"].iter().any(|open| self.starts_with(open));
-        self.dialect == Dialect::MySql && is_run || self.starts_with("/*+")
+        self.dialect != Dialect::Postgres && is_run || self.starts_with("/*+")
     }
 
     fn line_comment(&mut self) {
@@ -155,7 +164,7 @@ impl<'b> Scanner<'b> {
     /// A literal or a name in quotes of one kind.
     fn quoted(&mut self, quote: char) -> Result<(), String> {
         let has_escapes = match self.dialect {
-            Dialect::MySql => quote != '`',
+            Dialect::MySql | Dialect::Doris => quote != '`',
             Dialect::Postgres => quote == '\'' && self.is_escape_string(),
         };
         let mut content = vec![Unit::Char(quote)];

@@ -8,6 +8,7 @@ use lakeport_sdk::serde_json::Value;
 use crate::api::{Api, PAGE_ROWS};
 use crate::deploy::State;
 use crate::instance::{is_final, task_state};
+use crate::timeouts::{self, Timeouts};
 use crate::times;
 
 /// Pages of one run's tries.
@@ -56,20 +57,13 @@ fn of_run(api: &Api, run: &InstanceRef) -> Result<Vec<TaskRun>, Error> {
     if run.id.parse::<u32>().is_err() {
         return Ok(Vec::new());
     }
-    let project = api.project_of(&run.workflow).to_string();
-    let mut rows: Vec<Value> = Vec::new();
-    for number in 1..=PAGES_MAX {
-        let params = vec![(api.flavour.instance_id, run.id.clone()), ("taskExecuteType", "BATCH".to_owned())];
-        let (page, total) = api.page(&["projects", &project, "task-instances"], params, number, PAGE_ROWS)?;
-        let is_last = page.is_empty() || number * PAGE_ROWS >= total;
-        rows.extend(page);
-        if is_last {
-            break;
-        }
-    }
-    // The list is sorted by begin, and may have shifted between two pages.
-    rows.sort_by_key(|row| row["id"].as_i64());
-    rows.dedup_by_key(|row| row["id"].as_i64());
+    let project = api.project_of(&run.workflow);
+    let rows = rows(api, &project.to_string(), &run.id)?;
+    let may_be_late = api.flavour.stops_at_timeout && rows.iter().any(timeouts::is_killed);
+    let timeouts = match run.workflow.code.as_deref().filter(|_| may_be_late) {
+        Some(code) => Some(Timeouts::of(api, project, code)?),
+        None => None,
+    };
     let state = State::read(&run.workflow);
     let mut attempts: HashMap<String, u32> = HashMap::new();
     let read = |row: &Value| {
@@ -79,7 +73,8 @@ fn of_run(api: &Api, run: &InstanceRef) -> Result<Vec<TaskRun>, Error> {
         let attempt = attempts.entry(key).or_default();
         *attempt += 1;
         let word = row["state"].as_str().unwrap_or_default();
-        let now = task_state(word);
+        let is_late = timeouts.as_ref().is_some_and(|timeouts| timeouts.ended(api, row));
+        let now = if is_late { "failed" } else { task_state(word) };
         let time = |name: &str| times::read(&row[name], api.zone());
         Some(TaskRun {
             id: id.to_string(),
@@ -91,10 +86,28 @@ fn of_run(api: &Api, run: &InstanceRef) -> Result<Vec<TaskRun>, Error> {
             engine_state: word.to_owned(),
             started: time("startTime"),
             ended: time("endTime").filter(|_| is_final(now)),
-            message: None,
+            message: is_late.then(|| "the task came to its timeout".to_owned()),
             rows_affected: None,
             extra: None,
         })
     };
     Ok(rows.iter().filter_map(read).collect())
+}
+
+/// The rows of all tries of a run, older before newer.
+pub fn rows(api: &Api, project: &str, run: &str) -> Result<Vec<Value>, Error> {
+    let mut rows: Vec<Value> = Vec::new();
+    for number in 1..=PAGES_MAX {
+        let params = vec![(api.flavour.instance_id, run.to_owned()), ("taskExecuteType", "BATCH".to_owned())];
+        let (page, total) = api.page(&["projects", project, "task-instances"], params, number, PAGE_ROWS)?;
+        let is_last = page.is_empty() || number * PAGE_ROWS >= total;
+        rows.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    // The list is sorted by begin, and may have shifted between two pages.
+    rows.sort_by_key(|row| row["id"].as_i64());
+    rows.dedup_by_key(|row| row["id"].as_i64());
+    Ok(rows)
 }

@@ -13,6 +13,7 @@ use lakeport_sdk::serde_json::Value;
 
 use crate::api::{Api, PAGE_ROWS, PARTS_MAX};
 use crate::instance::{self, Given, is_final};
+use crate::timeouts;
 use crate::times;
 
 /// How far before the latest begin a list is read again.
@@ -159,13 +160,21 @@ impl Watch<'_> {
                 detail.map_or_else(Given::default, |detail| instance::given_in(&detail))
             }
         };
-        self.put(row, workflow, &given);
+        self.put(row, self.api.project, workflow, &given)?;
         Ok(true)
     }
 
-    fn put(&mut self, row: &Value, workflow: u64, given: &Given) {
-        let run = instance::read(self.api, row, workflow, given);
+    fn put(&mut self, row: &Value, project: i64, workflow: u64, given: &Given) -> Result<(), Error> {
+        let mut run = instance::read(self.api, row, workflow, given);
+        if let Some(run) = run.as_mut().filter(|run| run.state == "stopped")
+            && self.api.flavour.stops_at_timeout
+            && timeouts::ended_run(self.api, project, row)?
+        {
+            run.state = "failed".to_owned();
+            run.message = Some("a task came to its timeout".to_owned());
+        }
         self.found.extend(row["id"].as_i64().zip(run));
+        Ok(())
     }
 
     /// Finds all open runs, and answers those that are gone. `looks`: also those that are running and not among them.
@@ -194,7 +203,7 @@ impl Watch<'_> {
             match instance::detail(self.api, project, &run.id)? {
                 Some(detail) => {
                     let given = instance::given_in(&detail);
-                    self.put(&detail, run.workflow, &given);
+                    self.put(&detail, project, run.workflow, &given)?;
                 }
                 None => gone.push(run.id.clone()),
             }

@@ -127,6 +127,7 @@ impl Definitions for Local {
             project: String::new(),
             code: workflow.id.to_string(),
             name: workflow.name,
+            version: None,
             release_state: if workflow.online { "ONLINE" } else { "OFFLINE" }.to_owned(),
             runnable: Some(true),
             scheduled: Some(workflow.online),

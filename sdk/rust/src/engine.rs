@@ -118,6 +118,7 @@ impl Deployment {
             phase: "done".to_owned(),
             code: None,
             project: None,
+            version: None,
             state: None,
             poll_ms: 0,
             failure: None,

@@ -240,8 +240,9 @@ fn unknown_kind(kind: &str, kinds: &[Kind]) -> String {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let shown: String = kind.chars().take(NAME_MAX_CHARS).collect();
+    let hint = if kind.eq_ignore_ascii_case("mariadb") { "; a MariaDB is one of kind mysql" } else { "" };
     format!(
-        "`{shown}` is not the name of an active dialect whose databases can be opened here; known: {known}"
+        "`{shown}` is not the name of an active dialect whose databases can be opened here; known: {known}{hint}"
     )
 }
 

@@ -77,6 +77,11 @@ impl EngineClient {
         }
     }
 
+    /// The name of its plugin.
+    pub fn plugin(&self) -> &str {
+        &self.record.plugin
+    }
+
     /// The engine's name.
     pub fn name(&self) -> &str {
         &self.record.name

@@ -32,7 +32,7 @@ use crate::plugins::Plugins;
 use crate::secrets::{EncryptedColumn, KeyColumn};
 pub use client::{EngineClient, Failure};
 use memos::Memos;
-pub use store::{EngineRecord, find, is_there};
+pub use store::{EngineRecord, find, is_embedded, is_there};
 
 /// The change log's topic of engines; the key is the name.
 pub const TOPIC: &str = "engines";

@@ -3,6 +3,8 @@
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
+use super::LOCAL;
+
 /// Columns of an engine, in the order of [`engine`].
 macro_rules! columns {
     () => {
@@ -69,6 +71,11 @@ pub async fn ensure(db: &Db, name: &str, plugin: &str, now_ms: i64) -> Result<()
 pub async fn all(db: &Db) -> Result<Vec<EngineRecord>, Error> {
     const ALL: &str = concat!("SELECT ", columns!(), " FROM engines ORDER BY name");
     db.read(ALL, &[]).await?.iter().map(engine).collect()
+}
+
+/// Whether an engine is the embedded scheduler, which may have more names than one.
+pub async fn is_embedded(db: &Db, name: &str) -> Result<bool, Error> {
+    Ok(name == LOCAL || find(db, name).await?.is_some_and(|record| record.plugin == LOCAL))
 }
 
 pub async fn find(db: &Db, name: &str) -> Result<Option<EngineRecord>, Error> {

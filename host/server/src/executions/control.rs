@@ -133,9 +133,10 @@ async fn forget_again(state: &Executions, run: &Run) -> Result<(), Error> {
 
 /// 409 if the task is not in the version that is deployed now, which the embedded scheduler would run.
 async fn refuse_removed(state: &Executions, run: &Run, execution: &Execution) -> Result<(), Error> {
-    let Some(task_id) = execution.record.task_id.filter(|_| run.engine == engines::LOCAL) else {
+    let Some(task_id) = execution.record.task_id else { return Ok(()) };
+    if !engines::is_embedded(&state.db, &run.engine).await? {
         return Ok(());
-    };
+    }
     let deployed = match workflows::get(state, run.workflow_id).await {
         Ok(workflow) => workflow.published_version,
         Err(error) if error.code() == "not_found" => None,

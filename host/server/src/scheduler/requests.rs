@@ -14,6 +14,8 @@ use super::store::{self, NewRun, Run, Schedule, State, Workflow};
 use super::{LocalScheduler, TOPIC, timer, timer_key};
 use crate::cron::Cron;
 
+/// The most queued runs of a workflow whose runs wait for each other.
+pub const WAITING_MAX: i64 = 1_000;
 /// The most queued runs.
 pub const QUEUED_MAX: i64 = 10_000;
 /// Runs that are stopped in one transaction: more would be announced as one change of everything.
@@ -221,7 +223,7 @@ impl LocalScheduler {
         let mut tx = self.db.begin().await?;
         let workflow = locked(&mut tx, workflow_id).await?;
         let left_out = left_out(&mut tx, &workflow, request.start_at, &request.reach).await?;
-        refuse_full(&mut tx).await?;
+        refuse_full(&mut tx, &workflow).await?;
         refuse_second(&mut tx, &workflow, &request.key).await?;
         let cause = match request.cause.as_str() {
             cause @ ("manual" | "backfill" | "schedule") => cause,
@@ -307,7 +309,7 @@ impl LocalScheduler {
             let again = store::find_run(&self.db, again).await?.ok_or_else(missing)?;
             return found_again(&again, run_id, &request.key);
         }
-        refuse_full(&mut tx).await?;
+        refuse_full(&mut tx, &workflow).await?;
         refuse_second(&mut tx, &workflow, &request.key).await?;
         let again = store::insert_retry(&mut tx, run_id, &request.key, self.clock.now_ms()).await?;
         let again = again.ok_or_else(|| key_taken(&request.key))?;
@@ -356,11 +358,17 @@ async fn left_out(
     definition.and_then(|definition| definition.left_out(first, is_only)).ok_or_else(missing)
 }
 
-async fn refuse_full(tx: &mut Tx) -> Result<(), Refused> {
-    if store::count_queued(tx).await? < QUEUED_MAX {
+async fn refuse_full(tx: &mut Tx, workflow: &Workflow) -> Result<(), Refused> {
+    let waiting = store::count_waiting(tx, std::slice::from_ref(workflow)).await?;
+    let message = if store::count_queued(tx).await? >= QUEUED_MAX {
+        format!("{QUEUED_MAX} runs wait already; start it again once some have ended")
+    } else if waiting.values().any(|count| *count >= WAITING_MAX) {
+        format!(
+            "{WAITING_MAX} runs of the workflow wait for each other already; start it again once some have ended"
+        )
+    } else {
         return Ok(());
-    }
-    let message = format!("{QUEUED_MAX} runs wait already; start it again once some have ended");
+    };
     let refused = Refused::new("limit_exceeded", message);
     Err(Refused(PluginError { retryable: true, ..refused.0 }))
 }

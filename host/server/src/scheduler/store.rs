@@ -1,7 +1,7 @@
 //! Workflows, their revisions and their runs in the store. Any server adds rows; only the holder of the lease
 //! writes a run's progress, in transactions that the lease guards.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono_tz::Tz;
 use lakeport_base::Error;
@@ -418,6 +418,23 @@ pub async fn insert_runs(tx: &mut Tx, new: &[NewRun<'_>], now_ms: i64) -> Result
 pub async fn count_queued(tx: &mut Tx) -> Result<i64, Error> {
     let rows = tx.query("SELECT count(*) FROM runner_runs WHERE state = 'queued'", &[]).await?;
     rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// The queued runs of those of these workflows whose runs wait for each other, by workflow.
+pub async fn count_waiting(tx: &mut Tx, workflows: &[Workflow]) -> Result<HashMap<i64, i64>, Error> {
+    const COUNT: Either = Either {
+        sqlite: "SELECT workflow_id, count(*) FROM runner_runs WHERE state = 'queued' \
+            AND workflow_id IN (SELECT value FROM json_each($1)) GROUP BY workflow_id",
+        postgres: "SELECT workflow_id, count(*) FROM runner_runs WHERE state = 'queued' \
+            AND workflow_id = ANY($1) GROUP BY workflow_id",
+    };
+    let waits = workflows.iter().filter(|workflow| workflow.concurrency == Concurrency::Wait);
+    let ids: Vec<i64> = waits.map(|workflow| workflow.id).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = tx.query(tx.words(COUNT), &[(&ids[..]).into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
 pub async fn find_run(db: &Db, id: i64) -> Result<Option<Run>, Error> {

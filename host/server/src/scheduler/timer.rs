@@ -10,7 +10,7 @@ use lakeport_base::time::MINUTE_MS;
 use lakeport_store::{Db, Lease, Tx};
 
 use super::definition::Concurrency;
-use super::requests::QUEUED_MAX;
+use super::requests::{QUEUED_MAX, WAITING_MAX};
 use super::store::{self, NewRun, Schedule, Workflow};
 use super::{TOPIC, timer_key};
 use crate::cron::Cron;
@@ -29,7 +29,8 @@ pub fn next(schedule: &Schedule, after_ms: i64) -> Option<i64> {
     schedule.end_at_ms.is_none_or(|end_ms| next_ms <= end_ms).then_some(next_ms)
 }
 
-/// Creates the runs that are due, unless they were due before `began_ms`; returns when to check again.
+/// Creates the runs that are due, unless they were due before `began_ms`, or that is later than now: the clock was put back, and
+/// nothing is known of it; returns when to check again.
 pub async fn fire_due(db: &Db, lease: &Lease, began_ms: i64, now_ms: i64) -> Result<Option<i64>, Error> {
     let due = store::due(db, now_ms, DUE_AT_ONCE).await?;
     if !due.is_empty() {
@@ -48,7 +49,9 @@ async fn fire(tx: &mut Tx, ids: &[i64], room: i64, began_ms: i64, now_ms: i64) -
     let mut workflows = store::lock_all(tx, ids).await?;
     // Longest overdue first, should there be room for some only.
     workflows.sort_by_key(|workflow| (workflow.next_fire_at_ms, workflow.id));
+    let began_ms = if began_ms > now_ms { i64::MIN } else { began_ms };
     let first_ms = began_ms.max(now_ms - LATE_MAX_MS);
+    let waiting = store::count_waiting(tx, &workflows).await?;
     let (mut moved, mut fired) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
     for workflow in &workflows {
         let is_due = |at_ms: &i64| *at_ms <= now_ms;
@@ -63,6 +66,12 @@ async fn fire(tx: &mut Tx, ids: &[i64], room: i64, began_ms: i64, now_ms: i64) -
             tracing::warn!(workflow_id, fire_ms, "a scheduled time was missed; it is not made up for");
         } else if fired.len() as i64 >= room {
             tracing::warn!(workflow_id, fire_ms, "a scheduled run is left out: too many wait");
+        } else if waiting.get(&workflow_id).is_some_and(|count| *count >= WAITING_MAX) {
+            tracing::warn!(
+                workflow_id,
+                fire_ms,
+                "a scheduled run is left out: {WAITING_MAX} of the workflow wait"
+            );
         } else if let Some(open) = second(tx, workflow, &key).await? {
             tracing::warn!(
                 workflow_id,

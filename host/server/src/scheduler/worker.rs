@@ -18,8 +18,8 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempts::store::{Before, Begun, Piece, ToBegin};
-use super::attempts::{self, Accesses, Ledger, Log, Sources, Stops, Try};
+use super::attempts::store::{Before, Begun, Orphan, Piece, ToBegin};
+use super::attempts::{self, Accesses, Ledger, Log, Note, Sources, Stops, Try, Unrecorded};
 use super::definition::{Definition, Priority, Strategy};
 use super::lost::{self, ASKED_AT_ONCE, Answer, Fate, Losses};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
@@ -39,6 +39,9 @@ const AGAIN: Duration = Duration::from_millis(500);
 const TOGETHER: Duration = Duration::from_millis(4);
 /// The most runs in memory; the others wait in the store.
 const RUNS_AT_ONCE: usize = 1_000;
+/// A run that has nothing to do for so long is not kept in memory, and the most such runs.
+const LATER_MS: i64 = 10_000;
+const LATER_MAX: usize = 20_000;
 /// The number of definitions in memory from which unused ones are dropped.
 const DEFINITIONS_KEPT: usize = 100;
 const COMMITTED: &str = "the server ended after the commit, which the data source confirms";
@@ -54,7 +57,8 @@ const TASKS_PER_FILE: usize = 16;
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
     attempts::shell::announce(&state.config);
-    let shift = |held| Shift::new(Arc::clone(&state), held);
+    let unrecorded = Arc::new(Unrecorded::default());
+    let shift = |held| Shift::new(Arc::clone(&state), held, Arc::clone(&unrecorded));
     state.work_alone(LEASE, TOPIC, CLAIM_INTERVAL, shift).await;
 }
 
@@ -63,9 +67,12 @@ struct Shift {
     state: Arc<Scheduler>,
     held: Arc<Held>,
     ledger: Arc<Ledger>,
+    unrecorded: Arc<Unrecorded>,
     sources: Arc<Sources>,
     accesses: Arc<Accesses>,
     runs: HashMap<i64, Active>,
+    /// Runs that only wait for a retry, and when it is due: these need no space until then.
+    later: HashMap<i64, i64>,
     /// By revision.
     definitions: HashMap<i64, Arc<Known>>,
     /// Runs that must be read again.
@@ -188,6 +195,15 @@ impl Active {
             || self.next.outcome.is_some()
     }
 
+    /// When it goes on, if all that it waits for is a time.
+    fn goes_on_at_ms(&self) -> Option<i64> {
+        let waits = self.next.ready.is_empty()
+            && self.next.outcome.is_none()
+            && self.run.state != State::Stopping
+            && !self.is_running();
+        self.next.at_ms.filter(|_| waits)
+    }
+
     fn is_running(&self) -> bool {
         self.standings.values().any(|standing| standing.is_running)
     }
@@ -217,16 +233,18 @@ impl Lane {
 }
 
 impl Shift {
-    fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Shift {
+    fn new(state: Arc<Scheduler>, held: Arc<Held>, unrecorded: Arc<Unrecorded>) -> Shift {
         Shift {
             jobs: Jobs::new(state.config.runner_tasks_at_once + ASKED_AT_ONCE),
             halted: held.lost().child_token(),
             ledger: Arc::new(Ledger::new(Arc::clone(&state), Arc::clone(&held))),
+            unrecorded,
             sources: Arc::new(Sources::new(&state)),
             accesses: Arc::default(),
             state,
             held,
             runs: HashMap::new(),
+            later: HashMap::new(),
             definitions: HashMap::new(),
             stale: HashSet::new(),
             is_all_stale: true,
@@ -270,6 +288,8 @@ impl Work for Shift {
             self.knows_timers = true;
         }
         self.find_lost().await?;
+        let due = self.later.iter().filter(|(_, at_ms)| **at_ms <= now_ms);
+        self.stale.extend(due.map(|(id, _)| id));
         self.read().await?;
         self.end_lost().await?;
         self.plan();
@@ -280,7 +300,7 @@ impl Work for Shift {
             return Ok(Duration::ZERO);
         }
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
-        let next_ms = retries.chain(self.next_fire_ms).min();
+        let next_ms = retries.chain(self.later.values().copied()).chain(self.next_fire_ms).min();
         let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
         let poll = self.next_poll.saturating_duration_since(Instant::now());
         Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
@@ -291,6 +311,7 @@ impl Work for Shift {
         (self.is_all_stale, self.is_unsure) = (true, true);
         (self.knows_paused, self.knows_timers) = (false, false);
         self.runs.clear();
+        self.later.clear();
         AGAIN
     }
 
@@ -303,7 +324,10 @@ impl Work for Shift {
                 // Other keys are those of timers.
                 Err(_) => self.knows_timers = false,
             },
-            Event::Everything => (self.is_all_stale, self.knows_timers) = (true, false),
+            Event::Everything => {
+                self.later.clear();
+                (self.is_all_stale, self.knows_timers) = (true, false);
+            }
         }
     }
 
@@ -387,6 +411,8 @@ impl Shift {
         if self.is_unsure {
             let mut running = attempts::store::running(&self.state.db).await?;
             running.retain(|one| !self.jobs.contains(&Job::Try(one.id)));
+            let recorded = self.record_kept(&running).await?;
+            running.retain(|one| !recorded.contains(&one.id));
             self.lost.found(running, Instant::now());
             self.is_unsure = false;
         }
@@ -398,6 +424,20 @@ impl Shift {
             self.jobs.spawn(Job::Ask(source), None, async { Done::Asked(asking.await) });
         }
         Ok(())
+    }
+
+    /// Records the results that this server knows of attempts without a worker; returns these.
+    async fn record_kept(&mut self, running: &[Orphan]) -> Result<HashSet<i64>, Error> {
+        let running: HashSet<i64> = running.iter().map(|one| one.id).collect();
+        let mut recorded = HashSet::new();
+        for (id, end) in self.unrecorded.of(&running) {
+            let run_id = end.run_id;
+            self.ledger.write(id, Note::End(end)).await?;
+            self.unrecorded.forget(id);
+            self.forget(run_id);
+            recorded.insert(id);
+        }
+        Ok(recorded)
     }
 
     /// Records the outcomes of attempts without a worker. Those that have changed nothing are begun again.
@@ -452,12 +492,12 @@ impl Shift {
     /// Reads the stale runs again.
     async fn read(&mut self) -> Result<(), Error> {
         if self.is_all_stale {
-            let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
+            let open = self.open_runs().await?;
             self.stale.extend(open);
             self.stale.extend(self.runs.keys());
             self.is_all_stale = false;
         } else if self.may_take_more() {
-            let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
+            let open = self.open_runs().await?;
             self.stale.extend(open.into_iter().filter(|id| !self.runs.contains_key(id)));
         }
         self.is_full &= self.runs.len() > RUNS_AT_ONCE / 2;
@@ -471,9 +511,19 @@ impl Shift {
         Ok(())
     }
 
+    /// The first unfinished runs that may do something now.
+    async fn open_runs(&self) -> Result<Vec<i64>, Error> {
+        let at_most = RUNS_AT_ONCE + self.later.len();
+        let mut open = store::open_runs(&self.state.db, at_most as i64).await?;
+        open.retain(|id| !self.later.contains_key(id));
+        open.truncate(RUNS_AT_ONCE);
+        Ok(open)
+    }
+
     /// Reads one run. If there is no space for it, it is read when others have ended; a run that must stop is always
     /// read.
     async fn read_run(&mut self, id: i64) -> Result<(), Error> {
+        self.later.remove(&id);
         let has_room = self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE;
         let found = store::find_run(&self.state.db, id).await?;
         let found = found.filter(|run| has_room || run.state == State::Stopping);
@@ -545,6 +595,13 @@ impl Shift {
             if !active.is_planned || active.next.at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
                 active.plan(now_ms);
             }
+        }
+        let later = |(id, active): (&i64, &Active)| Some((*id, active.goes_on_at_ms()?));
+        let later = self.runs.iter().filter_map(later).filter(|(_, at_ms)| *at_ms > now_ms + LATER_MS);
+        let later: Vec<(i64, i64)> = later.take(LATER_MAX.saturating_sub(self.later.len())).collect();
+        for (id, at_ms) in later {
+            self.runs.remove(&id);
+            self.later.insert(id, at_ms);
         }
     }
 
@@ -719,6 +776,7 @@ impl Shift {
         let work = Try {
             state: Arc::clone(&self.state),
             ledger: Arc::clone(&self.ledger),
+            unrecorded: Arc::clone(&self.unrecorded),
             sources: Arc::clone(&self.sources),
             accesses: Arc::clone(&self.accesses),
             definition,

@@ -1,5 +1,5 @@
-//! What somebody changed in an engine itself: a definition that is gone or cannot be run there, a schedule that is on or off
-//! though the other is wanted. Each engine's list of definitions is compared with the store now and then. A difference that
+//! What somebody changed in an engine itself: a definition that is gone, edited or cannot be run there, a schedule that is on or
+//! off though the other is wanted. Each engine's list of definitions is compared with the store now and then. A difference that
 //! two looks in a row have found is shown as the workflow's `engineError`; it goes with the next look that does not find it,
 //! and with the next change that the engine makes. Nothing is overwritten there: somebody may have had a reason.
 
@@ -34,6 +34,8 @@ pub struct Wanted {
     pub code: String,
     pub project: Option<String>,
     pub revision: Option<String>,
+    /// What the engine called the content that Lakeport deployed.
+    pub version: Option<String>,
     pub status: WorkflowStatus,
     /// What was found before.
     pub drift: Option<String>,
@@ -154,6 +156,7 @@ impl List {
             );
             return if self.is_whole { Drift::Found(gone) } else { Drift::Unknown };
         };
+        let is_edited = matches!((&head.version, &of.version), (Some(there), Some(ours)) if there != ours);
         let what = match (head.runnable, of.status, head.scheduled) {
             (Some(false), ..) => {
                 "the definition of the workflow is offline in the engine; set it online there, or publish it again"
@@ -164,6 +167,10 @@ impl List {
             (_, WorkflowStatus::Offline, Some(true)) => {
                 "the schedule is on in the engine, and starts runs; switch it off there, or set the workflow online and \
                  offline again"
+            }
+            _ if is_edited => {
+                "the definition of the workflow was edited in the engine, and runs as edited; make the same change here, if it \
+                 is to stay, and publish the workflow again: that replaces the edit"
             }
             _ => return Drift::None,
         };
@@ -181,6 +188,7 @@ mod tests {
             code: code.to_owned(),
             project: Some("7".to_owned()),
             revision: None,
+            version: Some("2".to_owned()),
             status,
             drift: None,
         }
@@ -192,6 +200,7 @@ mod tests {
                 project: "7".to_owned(),
                 code: (*code).to_owned(),
                 name: "w".to_owned(),
+                version: Some("2".to_owned()),
                 release_state: "UNKNOWN".to_owned(),
                 runnable: *runnable,
                 scheduled: *scheduled,
@@ -221,6 +230,25 @@ mod tests {
                 _ => false,
             };
             assert!(fits, "{runnable:?} {scheduled:?} {status:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_edited_definition_is_found() {
+        let drift = |there: Option<&str>, ours: Option<&str>| {
+            let mut list = list(&[("5", Some(true), Some(true))], true);
+            let head = list.heads.get_mut("5").expect("it is listed");
+            head.version = there.map(str::to_owned);
+            let of = Wanted { version: ours.map(str::to_owned), ..wanted("5", WorkflowStatus::Online) };
+            list.drift("ds", &of)
+        };
+        let found = drift(Some("3"), Some("2"));
+        assert!(
+            matches!(&found, Drift::Found(drift) if drift.contains("edited in the engine `ds`")),
+            "{found:?}"
+        );
+        for (there, ours) in [(Some("2"), Some("2")), (None, Some("2")), (Some("3"), None)] {
+            assert_eq!(drift(there, ours), Drift::None);
         }
     }
 

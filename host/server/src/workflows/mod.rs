@@ -145,6 +145,8 @@ pub struct Deployed {
     pub code: Option<String>,
     pub project: Option<String>,
     pub revision: Option<String>,
+    /// What the engine called the content after the last deployment.
+    pub version: Option<String>,
     pub state: Option<String>,
 }
 
@@ -169,6 +171,7 @@ impl Deployed {
             (&mut self.state, &answer.state),
             (&mut self.code, &answer.code),
             (&mut self.project, &answer.project),
+            (&mut self.version, &answer.version),
         ];
         for (mine, told) in known {
             if told.is_some() {

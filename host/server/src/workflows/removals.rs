@@ -329,6 +329,7 @@ mod tests {
             code: None,
             project: None,
             revision: None,
+            version: None,
             state: None,
         };
         let later = |wait_ms| Later {

@@ -43,7 +43,12 @@ pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
 fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
     call.check_if_match(&workflow.etag())?;
     let before = workflow.content.schedule.as_ref();
-    call.body.checked(|form| definition::scheduled(form, before, call.state.config.time_zone))
+    let schedule =
+        call.body.checked(|form| definition::scheduled(form, before, call.state.config.time_zone))?;
+    if workflow.status == WorkflowStatus::Online {
+        refuse_over(&call.state, &schedule)?;
+    }
+    Ok(schedule)
 }
 
 /// The due times of a preview.

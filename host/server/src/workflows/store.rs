@@ -25,7 +25,7 @@ macro_rules! columns {
     () => {
         "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
          status, publication, published_version, published_digest, engine, engine_name, engine_code, engine_project, \
-         engine_revision, engine_state, engine_schedule, wanted, wanted_tries, engine_status, engine_error, \
+         engine_revision, engine_version, engine_state, engine_schedule, wanted, wanted_tries, engine_status, engine_error, \
          engine_drift, created_by, updated_by, created_at, updated_at"
     };
 }
@@ -33,7 +33,7 @@ macro_rules! columns {
 /// The columns of [`read_removal`].
 macro_rules! removals {
     () => {
-        "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, engine_state, deleted_at, \
+        "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, engine_version, engine_state, deleted_at, \
          removal_at, removal_tries, removal_error "
     };
 }
@@ -84,6 +84,7 @@ fn in_engine(row: &mut ByName<'_>, id: i64) -> Result<Option<Deployed>, Error> {
         code: row.get("engine_code")?,
         project: row.get("engine_project")?,
         revision: row.get("engine_revision")?,
+        version: row.get("engine_version")?,
         state: row.get("engine_state")?,
     }))
 }
@@ -311,14 +312,15 @@ pub async fn set_status(tx: &mut Tx, id: i64, status: WorkflowStatus) -> Result<
 /// Stores its deployment.
 pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET engine = $2, engine_name = $3, engine_code = $4, engine_project = $5, \
-        engine_revision = $6, engine_state = $7, engine_drift = NULL WHERE id = $1";
-    let values: [Value; 7] = [
+        engine_revision = $6, engine_version = $7, engine_state = $8, engine_drift = NULL WHERE id = $1";
+    let values: [Value; 8] = [
         deployed.id.into(),
         deployed.engine.as_str().into(),
         deployed.name.as_str().into(),
         deployed.code.as_deref().into(),
         deployed.project.as_deref().into(),
         deployed.revision.as_deref().into(),
+        deployed.version.as_deref().into(),
         deployed.state.as_deref().into(),
     ];
     tx.execute(SET, &values).await.map(drop)
@@ -508,7 +510,7 @@ fn read_removal(row: &Row) -> Result<Option<Removal>, Error> {
 /// The deployments in an engine, by id.
 pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
     const DEPLOYED: &str = "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, \
-        engine_state FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id";
+        engine_version, engine_state FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id";
     let rows = db.read(DEPLOYED, &[engine.into()]).await?;
     rows.iter()
         .filter_map(|row| row.get(0).and_then(|id| in_engine(&mut row.by_name(), id)).transpose())
@@ -517,7 +519,7 @@ pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
 
 /// The deployments in an engine of which nothing is open, and which is not known to have failed.
 pub async fn settled_at_engine(db: &Db, engine: &str) -> Result<Vec<drift::Wanted>, Error> {
-    const SETTLED: &str = "SELECT id, engine_code, engine_project, engine_revision, status, engine_drift FROM workflows \
+    const SETTLED: &str = "SELECT id, engine_code, engine_project, engine_revision, engine_version, status, engine_drift FROM workflows \
         WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL AND engine_code IS NOT NULL AND wanted IS NULL \
         AND engine_status = 'in_sync' ORDER BY id";
     let rows = db.read(SETTLED, &[engine.into()]).await?;
@@ -527,8 +529,9 @@ pub async fn settled_at_engine(db: &Db, engine: &str) -> Result<Vec<drift::Wante
             code: row.get(1)?,
             project: row.get(2)?,
             revision: row.get(3)?,
-            status: status(&row.get::<String>(4)?)?,
-            drift: row.get(5)?,
+            version: row.get(4)?,
+            status: status(&row.get::<String>(5)?)?,
+            drift: row.get(6)?,
         })
     };
     rows.iter().map(wanted).collect()

@@ -16,6 +16,7 @@ fn deployed_as(id: i64, code: &str) -> Deployed {
         code: Some(code.to_owned()),
         project: Some("12".to_owned()),
         revision: Some("r".to_owned()),
+        version: Some("2".to_owned()),
         state: Some("{}".to_owned()),
     }
 }

@@ -22,6 +22,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::guard::on_long_stack;
+use crate::heavy;
 use dialect::Reading;
 use ledger::Ledger;
 use parameters::Parameters;
@@ -211,6 +212,7 @@ impl Text {
     /// The effects of a statement by the first parser that succeeds: the dialect's own, then those of its
     /// relatives; each again after removing clauses that no parser knows. The error is the first parser's.
     fn parsed(&self, tokens: Vec<TokenWithSpan>) -> Result<Vec<Effect>, ParserError> {
+        heavy::refuse(&tokens)?;
         let tokens = rewrite::without_only(tokens);
         let first = self.parsed_by(self.reading, tokens.clone());
         if !matches!(first, Err(ParserError::ParserError(_))) {

@@ -266,6 +266,22 @@ fn a_statement_that_would_be_cut_comes_before_the_main_one() {
     for written in ["INSERT INTO t VALUES ('a;b')", "INSERT INTO t VALUES ('it''s')", "DELETE FROM t"] {
         assert_eq!(done(written, Dialect::Postgres, true).unwrap().main, written);
     }
+    for (written, dialect) in [
+        ("INSERT /*+ x */ INTO t VALUES (1)", Dialect::Postgres),
+        ("INSERT INTO t VALUES ($$a--b$$)", Dialect::Postgres),
+        ("INSERT INTO straße VALUES (1)", Dialect::MySql),
+        (r"INSERT INTO t VALUES ('it\'s; x')", Dialect::Doris),
+        ("INSERT INTO t VALUES (1--1)", Dialect::Doris),
+        ("INSERT INTO t /*! x */ VALUES (1)", Dialect::Doris),
+    ] {
+        assert_eq!(done(written, dialect, true).unwrap().before, [written]);
+        assert_eq!(done(written, dialect, false).unwrap().main, written);
+    }
+    for written in ["SELECT /*+ x */ 1", r"SELECT 'it\'s'", "SELECT 1--1", "SELECT größe FROM t"] {
+        let refused = done(written, Dialect::Doris, true).unwrap_err();
+        assert!(refused.contains("cut or change"), "{written}: {refused}");
+        assert!(written.contains('ß') || done(written, Dialect::MySql, true).is_ok(), "{written}");
+    }
     let refused = done("SELECT $$a;b$$", Dialect::Postgres, true).unwrap_err();
     assert!(refused.contains("single quotes"), "{refused}");
     assert!(done("SELECT $$a;b$$", Dialect::Postgres, false).is_ok());

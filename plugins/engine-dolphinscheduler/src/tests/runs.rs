@@ -79,6 +79,17 @@ fn form(
     form
 }
 
+/// Of a start without a date, at the time of the test's clock.
+fn undated(server: &Server, changes: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    match server.flavour.fills_in_late {
+        true => {
+            let now = r#"{"complementScheduleDateList":"2026-11-21 12:00:00"}"#;
+            form(server, "COMPLEMENT_DATA", now, changes)
+        }
+        false => form(server, "START_PROCESS", "", changes),
+    }
+}
+
 fn start_path(server: &Server) -> String {
     format!("{{P}}/executors/{}", server.flavour.start)
 }
@@ -190,7 +201,7 @@ fn a_part_of_a_workflow_begins_at_a_task() {
         for (reach, depend) in [("from", "TASK_POST"), ("only", "TASK_ONLY")] {
             on_before(server, json!([]));
             let changes = [("taskDependType", depend), ("startNodeList", "902")];
-            on_start(server, &form(server, "START_PROCESS", "", &changes), ok(json!([31])));
+            on_start(server, &undated(server, &changes), ok(json!([31])));
             let part = RunRequest { start_at: Some(72), reach: reach.to_owned(), ..request(None) };
             server.host.call(|| DolphinScheduler::start(part)).unwrap();
         }
@@ -223,7 +234,7 @@ fn a_repeated_start_finds_the_run() {
 fn a_lost_answer_may_have_applied_and_the_run_is_found() {
     Server::each(|server| {
         on_before(server, json!([]));
-        on_start(server, &form(server, "START_PROCESS", "", &[]), Answer::lost());
+        on_start(server, &undated(server, &[]), Answer::lost());
         let error = server.host.call(|| DolphinScheduler::start(request(None))).unwrap_err();
         assert!(error.may_have_applied && error.message.contains("executors/start-"), "{error:?}");
 

@@ -205,7 +205,12 @@ fn advance(state: &mut State, id: i64) {
         _ if !is_idle => {}
         _ => {
             let has_succeeded = progress.planned.iter().all(|code| progress.is(*code, TryState::Success));
-            let last = if has_succeeded { RunState::Success } else { RunState::Failure };
+            let last = match has_succeeded {
+                true => RunState::Success,
+                // 3.3, after a timeout.
+                false if progress.has(TryState::Kill) => RunState::Stop,
+                false => RunState::Failure,
+            };
             finish(state, id, last);
         }
     }
@@ -247,6 +252,9 @@ fn work(state: &mut State, id: i64) {
             match code {
                 Some(0) => end(state, id, TryState::Success, "the exit code is 0"),
                 Some(code) => fail(state, id, &format!("the exit code is {code}")),
+                None if is_late && state.generation == Generation::V33 => {
+                    end(state, id, TryState::Kill, "the task came to its timeout");
+                }
                 None if is_late => fail(state, id, "the task came to its timeout"),
                 None => {}
             }

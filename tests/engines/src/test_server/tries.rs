@@ -198,6 +198,10 @@ pub fn log(state: &mut State, args: &Args) -> Outcome {
         number.and_then(|number| usize::try_from(number).ok()).ok_or_else(wrong)
     };
     let (skip, limit) = (number("skipLineNum")?, number("limit")?);
+    if one.started.is_none() && state.generation == Generation::V33 {
+        // Its worker is known by then, and has not begun its log.
+        return refuse(10_103, "TaskInstanceLogPath is empty, maybe the taskInstance doesn't be dispatched");
+    }
     if one.started.is_none() {
         return refuse(10_191, "task instance's log is not ready, the host of the task instance is null");
     }

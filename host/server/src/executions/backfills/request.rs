@@ -44,7 +44,7 @@ pub enum Dependents {
     All,
 }
 
-/// Reads a body, whose times are in the zone. 400 with the first reason that applies.
+/// Reads a body, whose times are in the zone. 400 with the first reason that applies; words that are none are named all at once.
 pub fn read(body: Option<&BackfillBody>, zone: Tz, now_ms: i64) -> Result<Asked, Error> {
     let body = body.ok_or_else(|| refused("body", "补数参数不能为空"))?;
     let mode = word::<BackfillMode>("mode", body.mode.as_deref(), &["range", "list"]);
@@ -59,19 +59,31 @@ pub fn read(body: Option<&BackfillBody>, zone: Tz, now_ms: i64) -> Result<Asked,
         Ok(Some(RunMode::Parallel)) => parallelism(body.expected_parallelism_number)?,
         _ => 1,
     };
-    mode?;
-    run_mode?;
     let dependents = word::<DependentMode>(
         "complementDependentMode",
         body.complement_dependent_mode.as_deref(),
         &["OFF_MODE", "ALL_DEPENDENT"],
-    )?;
+    );
     let order = word::<ExecutionOrder>(
         "executionOrder",
         body.execution_order.as_deref(),
         &["DESC_ORDER", "ASC_ORDER"],
-    )?;
-    let strategy = word("failureStrategy", body.failure_strategy.as_deref(), &["CONTINUE", "END"])?;
+    );
+    let strategy =
+        word::<FailureStrategy>("failureStrategy", body.failure_strategy.as_deref(), &["CONTINUE", "END"]);
+    let wrong = [
+        mode.err(),
+        run_mode.err(),
+        dependents.as_ref().err().cloned(),
+        order.as_ref().err().cloned(),
+        strategy.as_ref().err().cloned(),
+    ];
+    let wrong: Vec<Detail> = wrong.into_iter().flatten().collect();
+    if let Some(first) = wrong.first() {
+        return Err(Error::bad_request("invalid_input", first.message.clone()).with_details(wrong));
+    }
+    let (dependents, order, strategy) =
+        (dependents.unwrap_or_default(), order.unwrap_or_default(), strategy.unwrap_or_default());
     Ok(Asked {
         dates,
         parallelism,
@@ -98,12 +110,12 @@ fn parallelism(number: Option<i64>) -> Result<usize, Error> {
 }
 
 /// One of these words, or absent.
-fn word<T: DeserializeOwned>(field: &str, text: Option<&str>, words: &[&str]) -> Result<Option<T>, Error> {
+fn word<T: DeserializeOwned>(field: &str, text: Option<&str>, words: &[&str]) -> Result<Option<T>, Detail> {
     let Some(text) = text else { return Ok(None) };
     let read = serde_json::from_value(text.into());
     read.map(Some).map_err(|_| {
         let words = words.join("、");
-        refused(field, format!("{field} 的值不正确：{}，应为 {words}", shown(text)))
+        Detail::new(field, format!("{field} 的值不正确：{}，应为 {words}", shown(text)))
     })
 }
 

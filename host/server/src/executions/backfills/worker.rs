@@ -35,8 +35,9 @@ pub const AGAIN: Duration = Duration::from_secs(1);
 pub const OPEN_MAX: i64 = 1_000;
 /// Ends of runs that are written together.
 const ENDS_TOGETHER: usize = 200;
-/// Starts and stops under way.
-const CALLS_AT_ONCE: usize = 64;
+/// Calls under way, and starts of one backfill: these wait while its engine is away, and keep few others waiting.
+const CALLS_AT_ONCE: usize = 1_024;
+const STARTS_AT_ONCE: usize = 16;
 /// The pause before a run is begun that waits for its turn. It waits as long as it takes.
 const TURN_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -294,16 +295,20 @@ impl Shift {
                 }
                 _ => {}
             }
-            while !self.jobs.is_full()
+            let is_start = |((of, ..), kind): &(RunPlace, Kind)| (*of, *kind) == (id, Kind::Start);
+            let mut starts = self.jobs.iter().filter(|(run, ())| is_start(run)).count();
+            while starts < STARTS_AT_ONCE
+                && !self.jobs.is_full()
                 && let Some((position, place, key)) = active.resumed.pop()
             {
                 let run = ((id, position, place), Kind::Start);
                 self.jobs.spawn(run, (), call(position, place).start(Some(key)));
+                starts += 1;
             }
             for (&position, rows) in &mut active.lanes {
                 for place in progress::ready(rows, &active.backfill.steps) {
-                    if self.jobs.is_full() {
-                        return;
+                    if starts >= STARTS_AT_ONCE || self.jobs.is_full() {
+                        break;
                     }
                     let later = active.later.get(&(position, place));
                     if later.is_some_and(|at| Instant::now() < *at) {
@@ -313,6 +318,7 @@ impl Shift {
                     rows[place] = Row::Starting;
                     let run = ((id, position, place), Kind::Start);
                     self.jobs.spawn(run, (), call.start(None));
+                    starts += 1;
                 }
                 let running = rows.iter().enumerate().filter(|_| active.is_stopping);
                 for (place, key) in running.filter_map(|(place, row)| Some((place, row.key()?))) {

@@ -356,7 +356,8 @@ pub async fn find_unanswered(
     let now_ms = state.clock.now_ms();
     // Until then the request itself still waits for the answer.
     let waits_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
-    let lost = store::unanswered(&state.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
+    let asked = (now_ms - waits_ms, now_ms + waits_ms);
+    let lost = store::unanswered(&state.db, &record.name, asked, QUERIES_MAX).await?;
     let is_lost = |engine: &str, id: i64| engine != record.name || lost.iter().any(|run| run.id == id);
     state.unfound.lock().retain(|(engine, id), _| is_lost(engine, *id));
     if lost.is_empty() {
@@ -387,7 +388,7 @@ pub async fn find_unanswered(
                     let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
                     answered(state, run, Some(&instance.id), trigger).await?;
                 }
-                None if run.asked_at_ms < now_ms - waits_ms - settle_ms => {
+                None if run.asked_at_ms < asked.0 - settle_ms || run.asked_at_ms > asked.1 => {
                     end_unstarted(state, run, "the engine did not take it on").await?;
                 }
                 None => {}

@@ -192,16 +192,22 @@ pub async fn count_open(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
 /// Lost starts of one workflow that are looked for at once.
 const OF_WORKFLOW_MAX: i64 = 20;
 
-/// Those requested before this time whose engine's answer is unknown, so many of each workflow at most.
-pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> Result<Vec<Run>, Error> {
+/// Those requested before this time, or after the other one by a clock that was ahead, whose engine's answer is unknown: so
+/// many of each workflow at most, and one of each before the second of any.
+pub async fn unanswered(
+    db: &Db,
+    engine: &str,
+    (before_ms, after_ms): (i64, i64),
+    at_most: i64,
+) -> Result<Vec<Run>, Error> {
     const UNANSWERED: &str = concat!(
         "SELECT ",
         columns!(),
         " FROM (SELECT *, row_number() OVER (PARTITION BY workflow_id ORDER BY id) AS place FROM runs \
-         WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND asked_at < $2) AS placed \
-         WHERE place <= $4 ORDER BY id LIMIT $3"
+         WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND (asked_at < $2 OR asked_at > $5)) AS placed \
+         WHERE place <= $4 ORDER BY place, id LIMIT $3"
     );
-    let values = [engine.into(), before_ms.into(), at_most.into(), OF_WORKFLOW_MAX.into()];
+    let values = [engine.into(), before_ms.into(), at_most.into(), OF_WORKFLOW_MAX.into(), after_ms.into()];
     db.read(UNANSWERED, &values).await?.iter().map(run).collect()
 }
 

@@ -56,8 +56,8 @@ async fn a_run_that_was_asked_for_gets_its_instance_once() {
     on_each_store(async |db| {
         let run = added(&db, asked("k1")).await;
         assert_eq!(find(&db, run.id).await.unwrap().as_ref(), Some(&run));
-        assert_eq!(unanswered(&db, "local", 101, 10).await.unwrap().len(), 1);
-        assert_eq!(unanswered(&db, "local", 100, 10).await.unwrap(), []);
+        assert_eq!(unanswered(&db, "local", (101, 1_000), 10).await.unwrap().len(), 1);
+        assert_eq!(unanswered(&db, "local", (100, 1_000), 10).await.unwrap(), []);
         with_answer(&db, &run, None).await;
         assert_eq!(find(&db, run.id).await.unwrap().unwrap().state, "asked", "it has yet to begin");
         with_answer(&db, &run, Some("i1")).await;
@@ -65,7 +65,7 @@ async fn a_run_that_was_asked_for_gets_its_instance_once() {
         let after = find_instance(&db, "local", "i1").await.unwrap().expect("the first answer stays");
         assert_eq!((after.state.as_str(), after.trigger.as_deref()), ("queued", Some("t1")));
         assert_eq!(after.version, 3);
-        assert_eq!(unanswered(&db, "local", 101, 10).await.unwrap(), []);
+        assert_eq!(unanswered(&db, "local", (101, 1_000), 10).await.unwrap(), []);
     })
     .await;
 }

@@ -333,6 +333,10 @@ impl Watch<'_> {
                 };
                 warnings.extend(alerts::note_end(&self.state.core, &mut tx, &run, noticed_ms).await?);
             }
+            if change.put.is_empty() && change.forget.is_empty() {
+                // Who waits for the run itself looks again.
+                tx.changed(TOPIC, format!("run {}", run.id));
+            }
             for record in &change.put {
                 let id = store::put(&mut tx, &run, record, now_ms).await?;
                 tx.changed(TOPIC, id.to_string());

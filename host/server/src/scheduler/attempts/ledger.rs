@@ -1,6 +1,7 @@
 //! Marks and results of attempts, on their way to the store. Those that come while others are written are written together:
 //! a commit takes as long for one as for a hundred.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub enum Note {
     End(End),
 }
 
+#[derive(Clone)]
 pub struct End {
     pub run_id: i64,
     pub ended: Ended,
@@ -59,6 +61,28 @@ struct Batch<'l> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         self.waiting.lock().append(&mut self.entries);
+    }
+}
+
+/// Results that this server could not record while it had the lease, by attempt. It may get the lease again, and knows then
+/// what no data source need be asked about.
+#[derive(Default)]
+pub struct Unrecorded(Mutex<HashMap<i64, End>>);
+
+impl Unrecorded {
+    pub fn keep(&self, task_run_id: i64, end: End) {
+        self.0.lock().insert(task_run_id, end);
+    }
+
+    /// Those of these attempts; others have ended otherwise, and are forgotten.
+    pub fn of(&self, running: &HashSet<i64>) -> Vec<(i64, End)> {
+        let mut kept = self.0.lock();
+        kept.retain(|id, _| running.contains(id));
+        kept.iter().map(|(id, end)| (*id, end.clone())).collect()
+    }
+
+    pub fn forget(&self, task_run_id: i64) {
+        self.0.lock().remove(&task_run_id);
     }
 }
 

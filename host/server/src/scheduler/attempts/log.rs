@@ -72,6 +72,7 @@ impl Log {
 }
 
 /// Lines of a log that are to be stored.
+#[derive(Clone)]
 pub struct Pending {
     at_byte: usize,
     text: String,

@@ -26,7 +26,7 @@ use super::store::{Run, State};
 use crate::queries::Query;
 use crate::scheduler::Scheduler;
 pub use accesses::Accesses;
-pub use ledger::{End, Ledger, Note};
+pub use ledger::{End, Ledger, Note, Unrecorded};
 pub use log::{Log, line};
 pub use mark::Mark;
 pub use sources::Sources;
@@ -42,6 +42,7 @@ const RECORD_AGAIN: Duration = Duration::from_millis(500);
 pub struct Try {
     pub state: Arc<Scheduler>,
     pub ledger: Arc<Ledger>,
+    pub unrecorded: Arc<Unrecorded>,
     pub sources: Arc<Sources>,
     pub accesses: Arc<Accesses>,
     pub run: Arc<Run>,
@@ -112,14 +113,14 @@ impl Try {
         loop {
             // Once more when this worker stops: it has its lease until all attempts have ended.
             let is_last = self.stops.halted.is_cancelled();
-            let note = Note::End(End {
+            let end = End {
                 run_id: self.run.id,
                 ended: ended.clone(),
                 log: self.log.pending(),
                 accessed: self.accessed.clone(),
                 may_wait: self.has_only_read,
-            });
-            match self.ledger.write(self.id, note).await {
+            };
+            match self.ledger.write(self.id, Note::End(end.clone())).await {
                 Ok(is_recorded) => {
                     failpoints::reach("runner.task_recorded");
                     return is_recorded.then_some(state);
@@ -130,6 +131,7 @@ impl Try {
                 ),
             }
             if is_last {
+                self.unrecorded.keep(self.id, end);
                 return None;
             }
             self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await;

@@ -36,8 +36,12 @@ pub const INNER: &str = "--inner";
 const THIS_BINARY: &str = "/proc/self/exe";
 const SHELL: &str = "/bin/sh";
 const SCRIPT: &str = "script.sh";
-/// The prefix of the folders.
+/// The prefix of the folders, and the name of the script's own within each. The outer one is the server's: a script cannot put
+/// another one in the place of its own.
 const FOLDER: &str = "lakeport-task-";
+const OWN: &str = "own";
+/// Removes what a script has left, as its user: not recursively, however deep it is, and with no other rights than the script had.
+const REMOVE: &str = "chmod -R u+rwX own; rm -rf own";
 /// The id of the first process of a namespace, within it.
 const FIRST: Pid = Pid::from_raw(1);
 /// A line of output that is longer is cut into several, in bytes.
@@ -96,7 +100,7 @@ pub async fn run(work: &mut Try) -> Result<(), Stop> {
     };
     let folder = Folder::make(&script, user.as_ref());
     let folder = folder.map_err(|error| Stop::Failed(format!("its folder cannot be made: {error}")))?;
-    let mut child = start(&folder.0, user.as_ref())
+    let mut child = start(&folder.path.join(OWN), user.as_ref())
         .map_err(|error| Stop::Failed(format!("the shell cannot be started: {error}")))?;
     let (told, mut lines) = mpsc::channel(LINES_WAITING);
     for output in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten() {
@@ -189,31 +193,53 @@ fn start(folder: &Path, user: Option<&User>) -> io::Result<Child> {
 }
 
 /// The folder of one attempt; it goes with it.
-struct Folder(PathBuf);
+struct Folder {
+    path: PathBuf,
+    user: Option<(u32, u32)>,
+}
 
 impl Folder {
     fn make(script: &str, user: Option<&User>) -> io::Result<Folder> {
         let path = std::env::temp_dir().join(format!("{FOLDER}{}", uuid::Uuid::now_v7().simple()));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        let folder = Folder(path);
-        let file = folder.0.join(SCRIPT);
+        DirBuilder::new().mode(0o711).create(&path)?;
+        let folder = Folder { path, user: user.map(|user| (user.uid.as_raw(), user.gid.as_raw())) };
+        let own = folder.path.join(OWN);
+        // The script's user goes through it, whatever the server's umask.
+        std::fs::set_permissions(&folder.path, Permissions::from_mode(0o711))?;
+        DirBuilder::new().mode(0o700).create(&own)?;
+        let file = own.join(SCRIPT);
         std::fs::write(&file, script)?;
         std::fs::set_permissions(&file, Permissions::from_mode(0o600))?;
-        if let Some(user) = user {
-            for path in [&file, &folder.0] {
-                chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+        if let Some((uid, gid)) = folder.user {
+            for path in [&file, &own] {
+                chown(path, Some(uid), Some(gid))?;
             }
         }
         Ok(folder)
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        let mut command = std::process::Command::new(SHELL);
+        command.args(["-c", REMOVE]).env_clear().env("PATH", "/usr/bin:/bin").current_dir(&self.path);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        command.status()?;
+        for path in [&self.path.join(OWN), &self.path] {
+            match std::fs::remove_dir(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!("the folder of a task stays: {}: {error}", self.0.display());
+        if let Err(error) = self.remove() {
+            tracing::warn!("the folder of a task stays: {}: {error}", self.path.display());
         }
     }
 }
@@ -291,11 +317,7 @@ fn supervise_inside(user: Option<(u32, u32)>) -> io::Result<u8> {
         }
         return ended(script, |_| {});
     }
-    if let Some((uid, gid)) = user {
-        setgroups(&[])?;
-        setgid(Gid::from_raw(gid))?;
-        setuid(Uid::from_raw(uid))?;
-    }
+    user.map_or(Ok(()), become_user)?;
     // After the change of the user, which would take it back.
     end_with_parent()?;
     Err(script.exec())
@@ -323,11 +345,24 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     inner.args(user.into_iter().flat_map(|(uid, gid)| [uid.to_string(), gid.to_string()]));
     let code = ended(inner, |child| _ = begun.send(child));
     sweep();
-    // The server does so, too, if it is still there.
-    if let Ok(folder) = std::env::current_dir() {
-        let _ = std::fs::remove_dir_all(folder);
+    // The server does so, too, if it is still there. No more than the script itself could remove.
+    if user.is_none_or(|user| become_user(user).is_ok()) {
+        let left = std::fs::read_dir(".").into_iter().flatten().flatten();
+        for path in left.map(|left| left.path()) {
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+        if let Some(own) = std::env::current_dir().ok().filter(|own| own.ends_with(OWN)) {
+            let _ = std::fs::remove_dir(&own);
+            let _ = own.parent().map(std::fs::remove_dir);
+        }
     }
     code
+}
+
+fn become_user((uid, gid): (u32, u32)) -> io::Result<()> {
+    setgroups(&[])?;
+    setgid(Gid::from_raw(gid))?;
+    Ok(setuid(Uid::from_raw(uid))?)
 }
 
 /// Starts the command and waits for its end; returns its code, or 128 and the number of its signal.

@@ -105,7 +105,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             }
         }
     }
-    let mark = match session.mark().await {
+    let mut mark = match session.mark().await {
         Ok(transaction) => Mark { transaction, rows: changed, accessed: accessed.clone(), ..begun },
         Err(error) => {
             session.roll_back().await;
@@ -118,7 +118,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
         return Err(stop);
     }
     failpoints::reach("runner.task_marked");
-    if let Err(error) = finish(work, session, &stopped, &mark).await? {
+    if let Err(error) = finish(work, session, &stopped, &mut mark).await? {
         // The answer may be lost, and not the commit.
         let asked = tokio::select! {
             outcome = mark.outcome(&work.state) => outcome,
@@ -161,12 +161,12 @@ async fn note(work: &Try, mark: Option<&Mark>) -> Result<Result<(), Error>, Stop
 }
 
 /// Prepares, where the data source has such a step, and commits. When stopped it no longer waits for locks. Fails with the
-/// data source's error, after which the outcome is to be asked for.
+/// data source's error, after which the outcome of the mark, which is then the noted one, is to be asked for.
 async fn finish(
     work: &Try,
     session: TaskSession,
     stopped: &AtomicBool,
-    mark: &Mark,
+    mark: &mut Mark,
 ) -> Result<Result<(), PluginError>, Stop> {
     let prepared = match session.prepare().await {
         Ok(prepared) => prepared,
@@ -177,8 +177,8 @@ async fn finish(
     };
     failpoints::reach("runner.task_prepared");
     if prepared.is_some() {
-        let mark = Mark { transaction: prepared, ..mark.clone() };
-        let noted = note(work, Some(&mark)).await;
+        mark.transaction = prepared;
+        let noted = note(work, Some(mark)).await;
         if !matches!(noted, Ok(Ok(()))) {
             tracing::warn!(task_run = work.id, "a prepared transaction is not committed: it is not noted");
             match noted {

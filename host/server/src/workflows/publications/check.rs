@@ -1,9 +1,11 @@
 //! Checks whether a version can be deployed: what Lakeport knows, and what the engine's plugin says of it.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_bindings::host::types::Problem as EngineProblem;
-use lakeport_sql::script::script;
+use lakeport_sql::script::{ScriptStatement, script};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,8 +19,8 @@ use crate::workflows::api::EDGES_MAX;
 use crate::workflows::schedules;
 use crate::workflows::tasks::definition::{Content as TaskContent, Kind, SHELL};
 use crate::workflows::tasks::forms::Priority;
-use crate::workflows::tasks::{kinds_of, saving};
-use crate::workflows::versions::SavedTask;
+use crate::workflows::tasks::{dependencies, kinds_of, saving};
+use crate::workflows::versions::{SavedTask, Snapshot};
 
 /// The most reported problems.
 const PROBLEMS_MAX: usize = 100;
@@ -111,7 +113,7 @@ pub async fn check(
     client: &EngineClient,
 ) -> Result<Check, Error> {
     let kinds = kinds_of(&*client.info(Some(workflow_id.unsigned_abs())).await?);
-    let mut check = known_problems(state, submitted, &kinds).await?;
+    let mut check = known_problems(state, submitted, client, &kinds).await?;
     let built = match submitted.for_engine(workflow_id, client).await {
         Ok(built) => built,
         // Texts that cannot be read are among the known problems.
@@ -179,10 +181,15 @@ fn missing_features(
 }
 
 /// The problems that are known without the engine.
-async fn known_problems(state: &Workflows, submitted: &Submitted, kinds: &[Kind]) -> Result<Check, Error> {
+async fn known_problems(
+    state: &Workflows,
+    submitted: &Submitted,
+    client: &EngineClient,
+    kinds: &[Kind],
+) -> Result<Check, Error> {
     let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     // What runs here is judged as it will be, with values of no particular run.
-    let is_local = submitted.snapshot.content.scheduler_engine == engines::LOCAL;
+    let is_local = client.plugin() == engines::LOCAL;
     let params = submitted.snapshot.content.params();
     let (mut places, mut texts, mut judged) = (Vec::new(), Vec::new(), Vec::new());
     for (id, saved) in &submitted.snapshot.tasks {
@@ -224,18 +231,31 @@ async fn known_problems(state: &Workflows, submitted: &Submitted, kinds: &[Kind]
         });
         if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {
             let server = source.and_then(Datasource::server);
-            judged.push(server.zip(expanded).and_then(|(server, text)| script(&text, server).err()));
+            judged.push(server.zip(expanded).map(|(server, text)| script(&text, server)));
             places.push((*id, saved));
             texts.push((source, text.to_owned()));
         }
     }
     let parsed = sql_tables::bindings_in_all(&state.catalog, texts).await?;
-    for (((id, saved), parsed), refused) in places.into_iter().zip(parsed).zip(judged) {
+    for (((id, saved), parsed), judged) in places.into_iter().zip(parsed).zip(judged) {
         let task = &saved.content;
         let unbound = if saved.given.any() { Vec::new() } else { unbound(saved, &parsed) };
         warnings.extend(unbound.into_iter().map(|why| Problem::of_task(id, task, "sqlContent", why)));
-        if let Some(why) = refused.filter(|_| parsed.errors.is_empty()) {
-            problems.push(Problem::of_task(id, task, "sqlContent", why));
+        match judged {
+            Some(Err(why)) if parsed.errors.is_empty() => {
+                problems.push(Problem::of_task(id, task, "sqlContent", why));
+            }
+            Some(Ok(script)) if !saved.given.any() => {
+                let verbs = script.iter().map(ScriptStatement::verb);
+                if let Some(verb) = verbs.into_iter().find(|verb| TABLES_UNKNOWN.contains(verb)) {
+                    let why = format!(
+                        "no order follows from {verb}; set `inputTableIds` and `outputTableIds` if other tasks read or write \
+                         its tables"
+                    );
+                    warnings.push(Problem::of_task(id, task, "sqlContent", why));
+                }
+            }
+            _ => {}
         }
         problems.extend(parsed.errors.into_iter().map(|error| Problem {
             line: Some(error.line),
@@ -243,12 +263,55 @@ async fn known_problems(state: &Workflows, submitted: &Submitted, kinds: &[Kind]
             ..Problem::of_task(id, task, "sqlContent", error.message)
         }));
     }
-    if submitted.edges().len() > EDGES_MAX {
+    let edges = submitted.edges();
+    warnings.extend(without_order(&submitted.snapshot, &edges));
+    if edges.len() > EDGES_MAX {
         let message = format!("more than {EDGES_MAX} pairs of its tasks are one after the other");
         problems.push(Problem::of_workflow("tasks", message));
     }
     problems.truncate(PROBLEMS_MAX);
     Ok(Check { errors: problems, warnings })
+}
+
+/// Of what these statements read and write nothing is known.
+const TABLES_UNKNOWN: [&str; 3] = ["TRUNCATE", "REFRESH", "CALL"];
+/// The most tasks whose order is looked at.
+const WRITERS_MAX: usize = 200;
+
+/// Tasks that write the same table though neither comes after the other.
+fn without_order(snapshot: &Snapshot, edges: &[(i64, i64)]) -> Vec<Problem> {
+    let mut writers: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for (id, saved) in &snapshot.tasks {
+        saved.content.output_table_ids.iter().for_each(|table| writers.entry(*table).or_default().push(*id));
+    }
+    writers.retain(|_, tasks| tasks.len() > 1);
+    let tasks: BTreeSet<i64> = writers.values().flatten().copied().collect();
+    if tasks.len() > WRITERS_MAX {
+        return Vec::new();
+    }
+    let after: BTreeMap<i64, HashSet<i64>> =
+        tasks.iter().map(|task| (*task, dependencies::reached(edges, *task))).collect();
+    let mut found = Vec::new();
+    for (table, tasks) in writers {
+        let is_ordered = |one: i64, other: i64| after[&one].contains(&other) || after[&other].contains(&one);
+        let pairs = tasks
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| tasks[at + 1..].iter().map(move |other| (*one, *other)));
+        let Some((one, other)) = pairs.into_iter().find(|(one, other)| !is_ordered(*one, *other)) else {
+            continue;
+        };
+        let (one, task) = (&snapshot.tasks[&one].content.task_name, &snapshot.tasks[&other]);
+        let named = task.names.tables.iter().find(|known| known.id == table);
+        let table = named.map_or_else(|| table.to_string(), |known| known.table_name.clone());
+        let why = format!(
+            "the tasks `{one}` and `{}` both write `{table}`, and neither comes after the other; if their order matters, let one of \
+             them read the table (`inputTableIds`), or make them one task",
+            task.content.task_name
+        );
+        found.push(Problem::of_task(other, &task.content, "outputTableIds", why));
+    }
+    found
 }
 
 /// Why the order of the tasks is not the one that this SQL asks for.

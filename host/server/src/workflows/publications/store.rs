@@ -141,14 +141,28 @@ pub async fn set_digest(db: &Db, workflow_id: i64, version: i64, digest: &str) -
     db.execute(SET, &[workflow_id.into(), version.into(), digest.into()]).await.map(drop)
 }
 
-/// Pending deployments, oldest first.
-pub async fn pending(db: &Db) -> Result<Vec<Publication>, Error> {
-    const PENDING: &str = concat!(
-        "SELECT ",
-        columns!(),
-        " FROM publications WHERE deployment_state = 'pending' ORDER BY id LIMIT $1"
-    );
-    db.read(PENDING, &[PENDING_MAX.into()]).await?.iter().map(publication).collect()
+macro_rules! pending {
+    ($engine:literal) => {
+        concat!(
+            "SELECT engine, ",
+            columns!(),
+            " FROM (SELECT *, row_number() OVER (PARTITION BY engine ORDER BY id) AS place FROM \
+             (SELECT p.*, coalesce(w.engine, ",
+            $engine,
+            ") AS engine FROM publications p JOIN workflows w ON w.id = p.workflow_id \
+             WHERE p.deployment_state = 'pending') AS open) AS placed WHERE place <= $1 ORDER BY id LIMIT $2"
+        )
+    };
+}
+
+/// Pending deployments with their engines, oldest first, so many of each engine.
+pub async fn pending(db: &Db, of_engine: usize) -> Result<Vec<(Publication, String)>, Error> {
+    const PENDING: Either = Either {
+        sqlite: pending!("json_extract(w.content, '$.schedulerEngine')"),
+        postgres: pending!("(w.content::json ->> 'schedulerEngine')"),
+    };
+    let rows = db.read(db.words(PENDING), &[(of_engine as i64).into(), PENDING_MAX.into()]).await?;
+    rows.iter().map(|row| Ok((publication(row)?, row.by_name().get("engine")?))).collect()
 }
 
 /// Ends the deployment; with an error it failed. False if it had ended already.

@@ -86,9 +86,17 @@ async fn only_failed_deployments_can_be_repeated() {
     on_each_store(async |db| {
         let id = add(&db, named("a")).await.id;
         let record = submit(&db, id).await;
-        assert!(pending(&db).await.unwrap().is_empty());
+        assert!(pending(&db, 1).await.unwrap().is_empty());
         decide_as(&db, &record, Status::Approved).await.unwrap();
-        assert_eq!(pending(&db).await.unwrap().len(), 1);
+        let other = add(&db, named("b")).await.id;
+        let later = submit(&db, other).await;
+        decide_as(&db, &later, Status::Approved).await.unwrap();
+        let found = |pending: Vec<(Publication, String)>| {
+            pending.into_iter().map(|(one, engine)| (one.id, engine)).collect::<Vec<_>>()
+        };
+        let local = || "local".to_owned();
+        assert_eq!(found(pending(&db, 1).await.unwrap()), [(record.id, local())]);
+        assert_eq!(found(pending(&db, 2).await.unwrap()), [(record.id, local()), (later.id, local())]);
         assert_eq!(state(&db, id).await, PublicationState::Pending);
         assert!(end_as(&db, &record, Some("no")).await);
         assert!(!end_as(&db, &record, None).await);

@@ -31,8 +31,9 @@ use crate::workflows::{engine_lock, reconcile, store as workflows, versions};
 const POLL: Duration = Duration::from_secs(5);
 /// The pause before a lock that is held elsewhere is requested again.
 const TURN_WAIT: Duration = Duration::from_millis(500);
-/// The most concurrent deployments of one server.
-const DEPLOYMENTS_AT_ONCE: usize = 4;
+/// The most concurrent deployments of one server, and those to one engine: one that is away keeps no other waiting.
+const DEPLOYMENTS_AT_ONCE: usize = 32;
+const DEPLOYMENTS_OF_ENGINE: usize = 4;
 /// The longest time that one deployment may take.
 const DEPLOYMENT_MAX: Duration = Duration::from_secs(30 * 60);
 /// The most steps of a deployment, each stored before the next.
@@ -60,16 +61,16 @@ pub async fn run_worker(state: Arc<Workflows>) {
 
 struct Worker {
     state: Arc<Workflows>,
-    /// By publication.
-    jobs: Jobs<i64, (), ()>,
+    /// By publication, each with its engine.
+    jobs: Jobs<i64, String, ()>,
 }
 
 impl Work for Worker {
     type Key = i64;
-    type Job = ();
+    type Job = String;
     type Outcome = ();
 
-    fn jobs(&mut self) -> &mut Jobs<i64, (), ()> {
+    fn jobs(&mut self) -> &mut Jobs<i64, String, ()> {
         &mut self.jobs
     }
 
@@ -77,11 +78,12 @@ impl Work for Worker {
     /// of this server, too.
     async fn look(&mut self) -> Result<Duration, Error> {
         let mut wait = POLL;
-        for record in store::pending(&self.state.db).await? {
+        for (record, engine) in store::pending(&self.state.db, DEPLOYMENTS_OF_ENGINE * 2).await? {
             if self.jobs.is_full() {
                 break;
             }
-            if self.jobs.contains(&record.id) {
+            let of_engine = self.jobs.iter().filter(|(_, other)| **other == engine).count();
+            if self.jobs.contains(&record.id) || of_engine >= DEPLOYMENTS_OF_ENGINE {
                 continue;
             }
             let Some(turn) = engine_lock::try_take(&self.state, record.workflow_id).await? else {
@@ -89,7 +91,7 @@ impl Work for Worker {
                 continue;
             };
             failpoints::reach("publication.claimed");
-            self.jobs.spawn(record.id, (), attempt(Arc::clone(&self.state), record, turn));
+            self.jobs.spawn(record.id, engine, attempt(Arc::clone(&self.state), record, turn));
         }
         Ok(wait)
     }
@@ -101,7 +103,7 @@ impl Work for Worker {
 
     async fn note(&mut self, _: Event) {}
 
-    fn done(&mut self, _: i64, (): (), _: Result<(), JoinError>) {}
+    fn done(&mut self, _: i64, _: String, _: Result<(), JoinError>) {}
 }
 
 async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
@@ -200,6 +202,7 @@ async fn deploy(
         code: None,
         project: None,
         revision: None,
+        version: None,
         state: None,
     });
     // From here on the engine may have the workflow, even if this server dies.

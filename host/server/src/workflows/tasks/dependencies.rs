@@ -1,7 +1,7 @@
 //! The order of tasks, and cycles among them. An edge leads from a task to another one that reads its
 //! outputs; a task that reads its own outputs has no edge to itself. Pure functions.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 /// The tables of one task.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,17 @@ pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
     }
     edges.sort_unstable();
     edges
+}
+
+/// All tasks that come after one.
+pub fn reached(edges: &[(i64, i64)], from: i64) -> HashSet<i64> {
+    let (mut reached, mut open) = (HashSet::new(), vec![from]);
+    while let Some(task) = open.pop() {
+        let first = edges.partition_point(|(source, _)| *source < task);
+        let next = edges[first..].iter().take_while(|(source, _)| *source == task);
+        open.extend(next.map(|(_, target)| *target).filter(|target| reached.insert(*target)));
+    }
+    reached
 }
 
 /// A task in a cycle, where the edges are pairs of tasks below `count`; `None`: there is no cycle.

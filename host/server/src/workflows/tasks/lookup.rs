@@ -99,8 +99,10 @@ pub async fn look_up(
     let names = names(state, source.as_ref(), &wanted.content).await?;
     let kinds = place.map_or(&[][..], |(_, kinds)| kinds);
     let parsed = parsed.unwrap_or_default();
-    let runs_here = wanted.is_sql
-        && place.is_some_and(|(workflow, _)| workflow.content.scheduler_engine == engines::LOCAL);
+    let runs_here = match place.filter(|_| wanted.is_sql) {
+        Some((workflow, _)) => engines::is_embedded(&state.db, &workflow.content.scheduler_engine).await?,
+        None => false,
+    };
     let unfit = match runs_here {
         true => saving::unfit_script(&wanted.content, params, source.as_ref()).await?,
         false => None,
@@ -264,7 +266,9 @@ pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Re
         (&content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
     ];
     let compared = compared.into_iter().filter(|_| task.given.any());
-    let differences = compared.flat_map(|(ids, found, verb, list)| compare(&index, ids, found, verb, list));
+    let known: Vec<ParsedName> = parsed.inputs.iter().chain(&parsed.outputs).cloned().collect();
+    let differences =
+        compared.flat_map(|(ids, found, verb, list)| compare(&index, ids, (found, &known), verb, list));
     let differences = differences.map(|difference| {
         let is_open = difference.table_id.map_or(is_source_open, |id| is_open(rights, &index, id));
         (is_open, difference.warning)
@@ -303,17 +307,24 @@ struct Difference {
     warning: String,
 }
 
-fn compare(index: &Index, ids: &[i64], found: &[ParsedName], verb: &str, list: &str) -> Vec<Difference> {
+/// `known`: a table that stands in the SQL for something else as well may be in the list, for the order's sake.
+fn compare(
+    index: &Index,
+    ids: &[i64],
+    (found, known): (&[ParsedName], &[ParsedName]),
+    verb: &str,
+    list: &str,
+) -> Vec<Difference> {
     let mut differences = Vec::new();
     for name in found.iter().filter(|name| name.table_id.is_none_or(|id| !ids.contains(&id))) {
         let why = if name.table_id.is_some() { format!("is not in {list}") } else { UNKNOWN.to_owned() };
         let warning = format!("the SQL {verb} `{}`, which {why}", name.name);
         differences.push(Difference { table_id: name.table_id, warning });
     }
-    for id in ids.iter().filter(|id| !found.iter().any(|name| name.table_id == Some(**id))) {
+    for id in ids.iter().filter(|id| !known.iter().any(|name| name.table_id == Some(**id))) {
         let named = index.get(*id).map(|entry| format!("`{}`", entry.table_name));
         let named = named.unwrap_or_else(|| format!("the table {id}"));
-        let warning = format!("{list} has {named}, which the SQL does not name there");
+        let warning = format!("{list} has {named}, which the SQL does not name");
         differences.push(Difference { table_id: Some(*id), warning });
     }
     differences

@@ -1,0 +1,2 @@
+-- What the engine called the content of the definition that Lakeport deployed last.
+ALTER TABLE workflows ADD COLUMN engine_version TEXT;
