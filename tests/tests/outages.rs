@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lakeport_tests::{Kind, Lake, Machine, Noting, Warehouse, eventually, refused, stores};
+use lakeport_tests::{Kind, Lake, Machine, Noting, Store, Warehouse, eventually, refused, stores};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -128,22 +128,34 @@ fn watch_changes(lake: &Lake) {
     }
 }
 
+/// A server whose store can be full; none where the machine cannot have one.
+fn with_disk(store: &Store) -> Option<(Lake, Machine)> {
+    let mut lake = Lake::prepare(store);
+    let machine = Machine::under(&mut lake.server)?;
+    lake.server.run();
+    fill(&lake, &machine, false);
+    watch_changes(&lake);
+    Some((lake, machine))
+}
+
+/// A run whose task has begun.
+fn running(lake: &Lake, path: &str) -> Value {
+    let run = lake.server.post(&format!("{path}/execute"), &json!({})).data();
+    eventually("it runs", SOON, || {
+        let running = lake.server.get("/api/v1/executions/running").data();
+        (running[0]["status"] == "running").then_some(())
+    });
+    run
+}
+
 #[test]
 fn a_full_disk_loses_and_doubles_nothing() {
     for store in stores() {
-        let mut lake = Lake::prepare(&store);
-        let Some(machine) = Machine::under(&mut lake.server) else { return };
-        lake.server.run();
-        fill(&lake, &machine, false);
-        watch_changes(&lake);
+        let Some((lake, machine)) = with_disk(&store) else { return };
         let works = shop(&lake, "slow");
         let slow = workflow(&lake, &works, SLOW);
         let notings: Vec<Noting> = Kind::all().into_iter().map(|kind| Noting::new(&lake, kind)).collect();
-        let run = lake.server.post(&format!("{slow}/execute"), &json!({})).data();
-        eventually("it runs", SOON, || {
-            let running = lake.server.get("/api/v1/executions/running").data();
-            (running[0]["status"] == "running").then_some(())
-        });
+        let run = running(&lake, &slow);
         assert!(notings.iter().all(|noting| noting.ask(&lake.server.client())));
         fill(&lake, &machine, true);
         let answer = lake.server.post("/api/v1/workflows", &json!({ "name": "no room" }));
@@ -172,19 +184,11 @@ fn a_full_disk_loses_and_doubles_nothing() {
 #[test]
 fn a_result_outlives_a_disk_that_is_full_for_long() {
     for store in stores() {
-        let mut lake = Lake::prepare(&store);
-        let Some(machine) = Machine::under(&mut lake.server) else { return };
-        lake.server.run();
-        fill(&lake, &machine, false);
-        watch_changes(&lake);
+        let Some((lake, machine)) = with_disk(&store) else { return };
         let works = lake.warehouse(Kind::Sqlite);
         works.run("CREATE TABLE slow (v INTEGER)");
         let slow = workflow(&lake, &works, SLOW);
-        let run = lake.server.post(&format!("{slow}/execute"), &json!({})).data();
-        eventually("it runs", SOON, || {
-            let running = lake.server.get("/api/v1/executions/running").data();
-            (running[0]["status"] == "running").then_some(())
-        });
+        let run = running(&lake, &slow);
         fill(&lake, &machine, true);
         eventually("the task has committed", SOON, || {
             (works.numbers("SELECT count(*) FROM slow") == [1]).then_some(())

@@ -5,7 +5,7 @@ use lakeport_sdk::engine::{Error, Instance, RunQuery, RunRequest, Started, Workf
 use lakeport_sdk::serde_json::{Value, json};
 
 use crate::answer;
-use crate::api::{Api, PAGE_ROWS, PARTS_MAX, Params};
+use crate::api::{self, Api, PAGE_ROWS, PARTS_MAX, Params};
 use crate::definition::Existing;
 use crate::deploy::{Place, State};
 use crate::flavour::{self, Flavour, Tenant};
@@ -46,7 +46,7 @@ pub fn start(request: &RunRequest) -> Result<Started, Error> {
     match api.send("POST", &path, form)? {
         Ok(data) => Ok(flavour::started(&data, &request.key)),
         Err(refusal) => {
-            let error = refusal.error("the start of a run", true);
+            let error = refusal.error(&api::shown("POST", &path), true);
             let is_open = api.flavour.starts_at_master && refusal.is_of_master();
             Err(if is_open { error.may_have_applied() } else { error })
         }

@@ -254,6 +254,9 @@ fn work(state: &mut State, id: i64) {
                 Some(code) => fail(state, id, &format!("the exit code is {code}")),
                 None if is_late && state.generation == Generation::V33 => {
                     end(state, id, TryState::Kill, "the task came to its timeout");
+                    if let Some(one) = state.tries.get_mut(&id) {
+                        one.show_whole_minutes();
+                    }
                 }
                 None if is_late => fail(state, id, "the task came to its timeout"),
                 None => {}

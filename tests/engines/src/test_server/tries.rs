@@ -105,6 +105,12 @@ impl Try {
     }
 
     /// It ends, with what its log says of it.
+    /// Its minutes are shorter here than what is shown of them.
+    pub fn show_whole_minutes(&mut self) {
+        let minutes = chrono::Duration::minutes(self.task.number("timeout"));
+        self.ended = self.started.map(|started| started + minutes);
+    }
+
     pub fn end(&mut self, state: TryState, last_lines: Vec<String>) {
         if let Some(mut process) = self.process.take() {
             process.kill();
