@@ -144,7 +144,8 @@ fn a_script_runs_in_a_folder_of_its_own_with_an_empty_environment() {
         }
         let folder =
             text.lines().find_map(|line| line.split(' ').find(|word| word.contains("lakeport-task-")));
-        assert!(!std::path::Path::new(folder.expect("its folder")).exists(), "its folder goes with it");
+        let folder = std::path::Path::new(folder.expect("its folder"));
+        eventually("its folder goes with it", Duration::from_secs(10), || (!folder.exists()).then_some(()));
         let failed = run(&lake, "fails", "echo before; exit 3", &json!({}));
         assert_eq!(
             (&failed["status"], &failed["errorMessage"]),

@@ -348,11 +348,15 @@ impl Judge<'_> {
         };
         if self.server == Server::MySql
             && (what..self.lexemes.len()).any(|place| {
+                let has_value = self
+                    .lexemes
+                    .get(place + 1)
+                    .is_some_and(|behind| matches!(behind.kind, Kind::Symbol('=') | Kind::Text(_)));
                 let is_directory = self.is(place, "DIRECTORY")
                     && place
                         .checked_sub(1)
                         .is_some_and(|before| self.is(before, "DATA") || self.is(before, "INDEX"));
-                is_directory || self.is(place, "CONNECTION")
+                has_value && (is_directory || self.is(place, "CONNECTION"))
             })
         {
             return Err("a table of a task is kept where the server keeps its own: without DATA DIRECTORY, INDEX DIRECTORY \

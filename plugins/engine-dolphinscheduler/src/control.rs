@@ -60,8 +60,8 @@ impl Run {
         let says_so =
             || ["status", "state", "can not", "cannot"].iter().any(|word| refusal.text.contains(word));
         let is_of_state = match refusal.code {
-            50_006 => true,
-            50_015 | 10_000 => says_so() || self.has_changed()?,
+            50_006 | 50_015 => true,
+            10_000 => says_so() || self.has_changed()?,
             _ => false,
         };
         Err(match is_of_state {

@@ -31,11 +31,12 @@ impl Timeouts {
         Ok(Timeouts(limited.filter_map(limit).collect()))
     }
 
-    /// Whether this row of a try says so.
+    /// Whether this row of a try says so. The time counts from its submission, before a worker has it.
     pub fn ended(&self, api: &Api, row: &Value) -> bool {
         let time = |name: &str| times::read(&row[name], api.zone());
         let limit = row["taskCode"].as_i64().and_then(|code| self.0.get(&code));
-        match (limit, time("startTime"), time("endTime")) {
+        let began = ["submitTime", "firstSubmitTime", "startTime"].into_iter().find_map(time);
+        match (limit, began, time("endTime")) {
             (Some(limit), Some(began), Some(ended)) => {
                 is_killed(row) && ended - began >= limit - ROUNDED_OFF_MS
             }
@@ -48,21 +49,31 @@ pub fn is_killed(row: &Value) -> bool {
     row["state"] == KILLED
 }
 
-/// Whether a run that is shown as stopped was stopped by a timeout.
+/// What was found before of a run that is shown as stopped.
+pub fn known(run: &Value) -> Option<bool> {
+    memo::get(&name(run)).map(|kept| kept == "yes")
+}
+
+fn name(run: &Value) -> String {
+    format!("timeout {} {}", run["id"], run["runTimes"])
+}
+
+/// Whether a run that is shown as stopped was stopped by a timeout: of the last try of a task.
 pub fn ended_run(api: &Api, project: i64, run: &Value) -> Result<bool, Error> {
-    let Some(id) = run["id"].as_i64() else { return Ok(false) };
-    let name = format!("timeout {id} {}", run["runTimes"]);
-    if let Some(kept) = memo::get(&name) {
-        return Ok(kept == "yes");
+    if let Some(known) = known(run) {
+        return Ok(known);
     }
-    let rows = tries::rows(api, &project.to_string(), &id.to_string())?;
-    let has_ended = match run[api.flavour.definition_code].as_i64().filter(|_| rows.iter().any(is_killed)) {
+    let rows = tries::rows(api, &project.to_string(), &run["id"].to_string())?;
+    let latest: HashMap<Option<i64>, &Value> =
+        rows.iter().map(|row| (row["taskCode"].as_i64(), row)).collect();
+    let is_any_killed = latest.values().any(|row| is_killed(row));
+    let has_ended = match run[api.flavour.definition_code].as_i64().filter(|_| is_any_killed) {
         Some(code) => {
             let timeouts = Timeouts::of(api, project, &code.to_string())?;
-            rows.iter().any(|row| timeouts.ended(api, row))
+            latest.values().any(|row| timeouts.ended(api, row))
         }
         None => false,
     };
-    memo::put(&name, if has_ended { "yes" } else { "no" }, KEEP_S);
+    memo::put(&name(run), if has_ended { "yes" } else { "no" }, KEEP_S);
     Ok(has_ended)
 }

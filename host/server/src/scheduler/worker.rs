@@ -73,6 +73,8 @@ struct Shift {
     runs: HashMap<i64, Active>,
     /// Runs that only wait for a retry, and when it is due: these need no space until then.
     later: HashMap<i64, i64>,
+    /// The time of the last look.
+    looked_ms: i64,
     /// By revision.
     definitions: HashMap<i64, Arc<Known>>,
     /// Runs that must be read again.
@@ -245,6 +247,7 @@ impl Shift {
             held,
             runs: HashMap::new(),
             later: HashMap::new(),
+            looked_ms: 0,
             definitions: HashMap::new(),
             stale: HashSet::new(),
             is_all_stale: true,
@@ -283,6 +286,12 @@ impl Work for Shift {
             self.knows_paused = true;
         }
         let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
+        // The clock was put back: what is due later is to be planned again.
+        if now_ms < self.looked_ms && !self.later.is_empty() {
+            self.later.clear();
+            self.is_all_stale = true;
+        }
+        self.looked_ms = now_ms;
         if !self.knows_timers || self.next_fire_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             self.next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
             self.knows_timers = true;

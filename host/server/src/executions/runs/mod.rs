@@ -382,13 +382,21 @@ pub async fn find_unanswered(
             Err(error) => return Err(error),
         };
         for (run, found) in runs.into_iter().zip(found) {
-            state.unfound.lock().remove(&(run.engine.clone(), run.id));
+            let key = (run.engine.clone(), run.id);
+            // By a clock that is another one, or was put back, the time since is that of the first look.
+            let is_over = if run.asked_at_ms > asked.1 {
+                let since = *state.unfound.lock().entry(key.clone()).or_insert_with(Instant::now);
+                i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX) > waits_ms + settle_ms
+            } else {
+                state.unfound.lock().remove(&key);
+                run.asked_at_ms < asked.0 - settle_ms
+            };
             match found {
                 Some(instance) => {
                     let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
                     answered(state, run, Some(&instance.id), trigger).await?;
                 }
-                None if run.asked_at_ms < asked.0 - settle_ms || run.asked_at_ms > asked.1 => {
+                None if is_over => {
                     end_unstarted(state, run, "the engine did not take it on").await?;
                 }
                 None => {}

@@ -225,14 +225,15 @@ impl Folder {
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
         }
-        command.status()?;
+        let emptied = command.status();
         for path in [&self.path.join(OWN), &self.path] {
             match std::fs::remove_dir(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
-        Ok(())
+        // The supervisor may have removed it by then.
+        emptied.map(drop).or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })
     }
 }
 
