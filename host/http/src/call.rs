@@ -83,8 +83,7 @@ impl<T> Deref for Json<T> {
 }
 
 impl Body for Nothing {
-    /// A body that the route does not need must still be JSON, and an object have no members: whoever sends them means
-    /// something by them.
+    /// A body that the route does not need must still be JSON. Members in it are refused: they would change nothing.
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Nothing, Error> {
         if !bytes.is_empty() {
             check_content_type(headers)?;

@@ -272,7 +272,6 @@ fn send(method: &'static str, path: &[&str], params: Params) -> Result<Reply, Er
 }
 
 /// A call as messages name it.
-/// A call, for people.
 pub fn shown(method: &str, path: &[&str]) -> String {
     format!("{method} {}", path.join("/"))
 }

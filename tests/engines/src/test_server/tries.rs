@@ -104,13 +104,13 @@ impl Try {
         self.log.next = Some(Instant::now() + LOG_EVERY);
     }
 
-    /// It ends, with what its log says of it.
     /// Its minutes are shorter here than what is shown of them.
     pub fn show_whole_minutes(&mut self) {
         let minutes = chrono::Duration::minutes(self.task.number("timeout"));
         self.ended = self.started.map(|started| started + minutes);
     }
 
+    /// It ends, with what its log says of it.
     pub fn end(&mut self, state: TryState, last_lines: Vec<String>) {
         if let Some(mut process) = self.process.take() {
             process.kill();
