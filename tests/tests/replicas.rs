@@ -178,7 +178,35 @@ fn two_servers_share_the_runs() {
         let counts =
             shop.numbers("SELECT count(*) FROM noted UNION ALL SELECT count(DISTINCT run) FROM noted");
         assert_eq!(counts, [4 * EACH as i64; 2], "each run once, on {:?}", shop.kind);
+        assert_eq!(workers(&lake), 2, "both servers work, on {:?}", shop.kind);
     }
+}
+
+/// The servers that runs had.
+fn workers(lake: &Lake) -> i64 {
+    lake.server.numbers("SELECT count(DISTINCT worker) FROM runner_runs")[0]
+}
+
+/// Runs that wait on one server are begun by another one that comes, though a data source has few places on each.
+#[test]
+fn a_server_that_comes_takes_its_share() {
+    const RUNS: usize = 80;
+    let Some(store) = postgres() else { return };
+    let lake = Lake::start(&store);
+    let shop = lake.warehouse(Kind::Postgres);
+    let path = workflow(&lake, &shop, "SELECT pg_sleep(1)", "parallel");
+    (0..RUNS).for_each(|_| drop(lake.server.post(&format!("{path}/execute"), &json!({})).data()));
+    let begun = Instant::now();
+    let other = beside(&lake);
+    let all = eventually("all runs end", Duration::from_secs(60), || {
+        let page = other.get(&format!("{path}/runs?pageSize=500")).data();
+        let runs = page["records"].as_array().expect("a list").clone();
+        (!runs.iter().any(|run| run["endTime"].is_null())).then_some(runs)
+    });
+    println!("{RUNS} runs of one second took {:?}", begun.elapsed());
+    assert!(all.len() == RUNS && all.iter().all(|run| run["status"] == "success"), "{all:?}");
+    let counts = lake.server.numbers("SELECT count(*) FROM runner_runs GROUP BY worker ORDER BY 1");
+    assert!(counts.len() == 2 && counts[0] >= 16, "both servers work: {counts:?}");
 }
 
 /// The sessions of the data source's account that work on this statement.

@@ -105,17 +105,17 @@ impl Leases {
     }
 
     /// Shows other servers of a shared store that this one lives, until `over` is cancelled; see
-    /// [`Leases::lives`]. Removes what dead servers left.
+    /// [`Leases::lives`]. Removes the leases that only a dead server could hold.
     pub async fn show_alive(&self, over: CancellationToken) -> Result<(), Error> {
         const SWEEP: Either = by_the_stores_clock!(
-            "DELETE FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at < ",
+            "DELETE FROM leases WHERE name LIKE '%/' || owner AND expires_at < ",
             now,
             ""
         );
         if !self.db.is_shared() {
             return Ok(());
         }
-        self.db.execute(self.db.words(SWEEP), &[SERVER.into()]).await?;
+        self.db.execute(self.db.words(SWEEP), &[]).await?;
         let (leases, name) = (self.clone(), format!("{SERVER}{}", self.owner));
         let mut held = leases.claim(&name, TTL).await?.map(Lease::hold);
         tokio::spawn(over.run_until_cancelled_owned(async move {
@@ -155,13 +155,7 @@ impl Leases {
 
     /// The currently held leases, of any owner, whose names have this prefix, with their epochs.
     pub async fn held(&self, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
-        const HELD: Either = by_the_stores_clock!(
-            "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
-            now,
-            ""
-        );
-        let rows = self.db.read(self.db.words(HELD), &[prefix.into()]).await?;
-        rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+        held(&self.db, prefix).await
     }
 
     /// Ends the leases of all owners. Only for a server that is alone on its store: on SQLite, once it has locked
@@ -172,6 +166,17 @@ impl Leases {
         }
         self.db.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0", &[]).await
     }
+}
+
+/// See [`Leases::held`].
+pub async fn held(db: &Db, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
+    const HELD: Either = by_the_stores_clock!(
+        "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
+        now,
+        ""
+    );
+    let rows = db.read(db.words(HELD), &[prefix.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
 impl Lease {
@@ -306,6 +311,19 @@ impl Deref for Held {
 }
 
 impl Tx {
+    /// Ends the lease `<prefix><owner>`, which only this owner may hold, unless it is held; true: nothing more is written
+    /// under it, and it is not claimed before this transaction ends.
+    pub async fn fence(&mut self, prefix: &str, owner: &str) -> Result<bool, Error> {
+        const FENCE: Either = by_the_stores_clock!(
+            "INSERT INTO leases AS held (name, owner, epoch, expires_at) VALUES ($1, $2, 1, -1) \
+             ON CONFLICT (name) DO UPDATE SET epoch = held.epoch + 1, expires_at = -1 WHERE held.expires_at <= ",
+            now,
+            " RETURNING name"
+        );
+        let values = [format!("{prefix}{owner}").into(), owner.into()];
+        Ok(!self.query(self.words(FENCE), &values).await?.is_empty())
+    }
+
     /// Fails with `lease_lost` unless the lease is still held with this epoch; no other server can take it over
     /// before the transaction ends.
     pub async fn guard(&mut self, lease: &Lease) -> Result<(), Error> {

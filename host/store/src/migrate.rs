@@ -55,6 +55,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(22, "0022_backfills_of_engines"),
     migration!(23, "0023_what_engines_hide"),
     migration!(24, "0024_edited_definitions"),
+    migration!(25, "0025_shared_runs"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -201,8 +201,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "runner_tasks_at_once",
-        default: Default::Fixed("16"),
-        meaning: "tasks that the embedded scheduler runs at the same time, on all workflows",
+        default: Default::Fixed("24"),
+        meaning: "tasks that the embedded scheduler runs at the same time on each server, on all workflows",
         set: |config, text| parse::count(text, 1, 24).map(|count| config.runner_tasks_at_once = count),
         shown: |config| config.runner_tasks_at_once.to_string(),
     },

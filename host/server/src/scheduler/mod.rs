@@ -2,10 +2,10 @@
 //! store, and runs SQL on data sources.
 //!
 //! Requests and execution are separate. A request (of the engine's plugin, through [`LocalScheduler`], on any
-//! server) writes rows and announces the change; one server, the holder of a lease, follows the changes and
-//! does the work. The lease guards all of its writes about a run's progress, so that a worker that lost it
-//! can write nothing. A task that was running when its server ended runs again, once per such end; finished
-//! tasks do not.
+//! server) writes rows and announces the change; a worker on each server follows the changes and works on the
+//! runs that are its own (see [`share`]). Its lease guards all of its writes about a run's progress, so that a
+//! worker that lost it can write nothing. A task that was running when its server ended runs again, once per
+//! such end; finished tasks do not.
 //!
 //! It knows neither HTTP nor the modules of workflows and executions: they treat it like any other engine.
 
@@ -17,6 +17,7 @@ mod progress;
 mod refused;
 mod requests;
 pub mod seed;
+mod share;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -37,8 +38,11 @@ use crate::datasources::Datasources;
 use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::tables::Catalog;
 
-/// The change log's topic of what the worker is asked to do: of runs, by id; and of workflows' timers, by `workflow/` and id.
+/// The change log's topic of what workers are asked to do: of runs, by id; of workflows' timers, by `workflow/` and id; and
+/// of [`FREED`].
 const TOPIC: &str = "runner";
+/// The key of runs that are free again.
+const FREED: &str = "freed";
 /// The topic of what the worker has done, by run: for those who watch runs, not for the worker.
 const PROGRESS: &str = "runner-progress";
 /// All changes of runs.

@@ -22,7 +22,7 @@ macro_rules! workflow_columns {
 macro_rules! run_columns {
     () => {
         "id, workflow_id, revision_id, key, retry_of, cause, business_at, time_zone, params, failure_strategy, \
-         state, is_paused, waits, message, started_at, ended_at, updated_at"
+         state, is_paused, waits, message, started_at, ended_at, updated_at, worker"
     };
 }
 pub(super) use run_columns;
@@ -107,6 +107,8 @@ pub struct Run {
     pub started_at_ms: Option<i64>,
     pub ended_at_ms: Option<i64>,
     pub updated_at_ms: i64,
+    /// The server that works on it, where several share a store.
+    pub worker: Option<String>,
 }
 
 /// A run to be started.
@@ -221,6 +223,7 @@ pub(super) fn run(row: &Row) -> Result<Run, Error> {
         started_at_ms: row.get("started_at")?,
         ended_at_ms: row.get("ended_at")?,
         updated_at_ms: row.get("updated_at")?,
+        worker: row.get("worker")?,
     })
 }
 
@@ -442,20 +445,88 @@ pub async fn find_run(db: &Db, id: i64) -> Result<Option<Run>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
 }
 
+/// Several, by id.
+pub async fn find_runs(db: &Db, ids: &[i64]) -> Result<HashMap<i64, Run>, Error> {
+    const FIND: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            run_columns!(),
+            " FROM runner_runs WHERE id IN (SELECT value FROM json_each($1))"
+        ),
+        postgres: concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE id = ANY($1)"),
+    };
+    let rows = db.read(db.words(FIND), &[ids.into()]).await?;
+    rows.iter().map(|row| run(row).map(|run| (run.id, run))).collect()
+}
+
 /// The run with this request key.
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE key = $1");
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
 }
 
-/// Unfinished runs that may do something: started ones first, then in the order of their start.
-pub async fn open_runs(db: &Db, limit: i64) -> Result<Vec<i64>, Error> {
-    const OPEN: &str = "SELECT id FROM runner_runs AS r WHERE state IN ('queued', 'running', 'stopping') \
-        AND (is_paused = 0 OR state = 'stopping') AND NOT (waits = 1 AND state = 'queued' AND EXISTS \
-        (SELECT 1 FROM runner_runs AS e WHERE e.workflow_id = r.workflow_id AND e.id < r.id \
-        AND e.state IN ('queued', 'running', 'stopping'))) \
-        ORDER BY CASE state WHEN 'queued' THEN 1 ELSE 0 END, id LIMIT $1";
-    db.read(OPEN, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+/// The run `r` does not wait for an earlier one of its workflow.
+macro_rules! is_its_turn {
+    () => {
+        "NOT (waits = 1 AND state = 'queued' AND EXISTS (SELECT 1 FROM runner_runs AS e \
+         WHERE e.workflow_id = r.workflow_id AND e.id < r.id AND e.state IN ('queued', 'running', 'stopping')))"
+    };
+}
+
+/// Unfinished runs that may do something, of this worker: started ones first, then in the order of their start. Without a
+/// worker, of all.
+pub async fn open_runs(db: &Db, worker: Option<&str>, limit: i64) -> Result<Vec<i64>, Error> {
+    const OPEN: &str = concat!(
+        "SELECT id FROM runner_runs AS r WHERE state IN ('queued', 'running', 'stopping') \
+         AND (CAST($1 AS TEXT) IS NULL OR worker = $1) AND (is_paused = 0 OR state = 'stopping') AND ",
+        is_its_turn!(),
+        " ORDER BY CASE state WHEN 'queued' THEN 1 ELSE 0 END, id LIMIT $2"
+    );
+    db.read(OPEN, &[worker.into(), limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// Marks runs without a worker as this one's: `is_urgent`, those that have begun or must stop; otherwise the first that may
+/// begin. On a shared store.
+pub async fn take(tx: &mut Tx, worker: &str, is_urgent: bool, at_most: i64) -> Result<Vec<i64>, Error> {
+    const URGENT: &str = "UPDATE runner_runs SET worker = $1 WHERE id IN (SELECT id FROM runner_runs \
+        WHERE state IN ('running', 'stopping') AND worker IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) \
+        RETURNING id";
+    const FIRST: &str = concat!(
+        "UPDATE runner_runs SET worker = $1 WHERE id IN (SELECT id FROM runner_runs AS r \
+         WHERE state = 'queued' AND worker IS NULL AND is_paused = 0 AND ",
+        is_its_turn!(),
+        " ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id"
+    );
+    let rows = tx.query(if is_urgent { URGENT } else { FIRST }, &[worker.into(), at_most.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Unmarks those of these runs of the worker that have not begun.
+pub async fn give_back(tx: &mut Tx, worker: &str, ids: &[i64]) -> Result<(), Error> {
+    const GIVE: &str =
+        "UPDATE runner_runs SET worker = NULL WHERE worker = $1 AND state = 'queued' AND id = ANY($2)";
+    tx.execute(GIVE, &[worker.into(), ids.into()]).await.map(drop)
+}
+
+/// The workers that have unfinished runs and no lease, whose name is this prefix with theirs. On a shared store.
+pub async fn dead_workers(db: &Db, lease: &str) -> Result<Vec<String>, Error> {
+    const WORKERS: &str = "SELECT DISTINCT worker FROM runner_runs \
+        WHERE state IN ('queued', 'running', 'stopping') AND worker IS NOT NULL";
+    let rows = db.read(WORKERS, &[]).await?;
+    let mut workers = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<String>, Error>>()?;
+    if !workers.is_empty() {
+        let living = lakeport_store::leases::held(db, lease).await?;
+        workers.retain(|worker| !living.iter().any(|(name, _)| name.strip_prefix(lease) == Some(worker)));
+    }
+    Ok(workers)
+}
+
+/// Unmarks the unfinished runs of these workers; returns their number.
+pub async fn free(tx: &mut Tx, workers: &[&str]) -> Result<u64, Error> {
+    const FREE: &str = "UPDATE runner_runs SET worker = NULL WHERE state IN ('queued', 'running', 'stopping') \
+        AND worker IN (SELECT json_array_elements_text(CAST($1 AS json)))";
+    let workers = serde_json::to_string(workers).map_err(Error::internal)?;
+    tx.execute(FREE, &[workers.into()]).await
 }
 
 /// Paused runs that have begun: what runs of them goes on, and may be their last task.

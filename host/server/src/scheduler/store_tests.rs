@@ -179,7 +179,7 @@ async fn several_attempts_are_begun_marked_and_ended_together() {
         let marks = [(first[0].id, "{\"mark\":1}"), (first[2].id, "x")];
         attempts::store::set_marks(&mut tx, &marks).await.unwrap();
         tx.commit().await.unwrap();
-        let running = attempts::store::running(&db).await.unwrap();
+        let running = attempts::store::running(&db, None).await.unwrap();
         let mark = |id| running.iter().find(|one| one.id == id).unwrap().mark.clone();
         let found: Vec<_> = first.iter().map(|begun| (begun.attempt, mark(begun.id))).collect();
         assert_eq!(found, [(1, Some("{\"mark\":1}".to_owned())), (1, None), (1, Some("x".to_owned()))]);
@@ -220,7 +220,7 @@ async fn a_lost_try_is_no_failure() {
         let lost = tried(&db, &run, State::Running).await;
         db.execute("UPDATE runner_task_runs SET started_at = started_at - 5000", &[]).await.unwrap();
         assert!(standing(&db, run.id).await.is_running);
-        assert_eq!(attempts::store::running(&db).await.unwrap()[0].id, lost);
+        assert_eq!(attempts::store::running(&db, None).await.unwrap()[0].id, lost);
         let lease = lease(&db).await;
         let mut tx = db.begin().await.unwrap();
         tx.guard(&lease).await.unwrap();

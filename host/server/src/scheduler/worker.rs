@@ -1,7 +1,7 @@
-//! The worker, on the one server that holds the lease: it fires timers, starts tasks and ends runs.
+//! The worker of a server: it starts the tasks of its runs and ends these. One of them fires the timers.
 //!
-//! Its state of a run is a copy of the store's. No other server begins or ends attempts, so it knows their states without
-//! reading them again; the run itself is read when it changes. When it is unsure (a commit without an answer, a panic), it
+//! Its state of a run is a copy of the store's. No other server begins or ends attempts of it, so it knows their states
+//! without reading them again; the run itself is read when it changes. When it is unsure (a commit without an answer, a panic), it
 //! reads everything again, and looks in the store for running attempts without a job here.
 
 use std::cmp::Reverse;
@@ -13,7 +13,8 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
 use lakeport_store::jobs::{Jobs, Work};
-use lakeport_store::{Event, Held};
+use lakeport_store::leases::TTL;
+use lakeport_store::{Event, Held, Lease};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,12 +25,14 @@ use super::definition::{Definition, Priority, Strategy};
 use super::lost::{self, ASKED_AT_ONCE, Answer, Fate, Losses};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
 use super::refused::MESSAGE_MAX_CHARS;
+use super::share::{self, Share};
 use super::store::{self, Run, State};
-use super::{PROGRESS, TOPIC, timer};
+use super::{FREED, PROGRESS, TOPIC, timer};
 use crate::scheduler::Scheduler;
 
-const LEASE: &str = "runner";
-/// The pause between two attempts to claim the lease.
+/// The lease of the worker that fires timers.
+const TIMERS: &str = "runner-timers";
+/// The pause between two attempts to claim a lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 /// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(5);
@@ -39,6 +42,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 const TOGETHER: Duration = Duration::from_millis(4);
 /// The most runs in memory; the others wait in the store.
 const RUNS_AT_ONCE: usize = 1_000;
+/// The most runs read at once.
+const READ_AT_ONCE: usize = 250;
 /// A run that has nothing to do for so long is not kept in memory, and the most such runs.
 const LATER_MS: i64 = 10_000;
 const LATER_MAX: usize = 20_000;
@@ -52,14 +57,15 @@ const UNKNOWN: &str = "its outcome in the data source is not known: the server e
 /// Tasks side by side on one database of a server, which has 16 sessions for all purposes.
 const TASKS_PER_DATABASE: usize = 8;
 /// Tasks side by side on one SQLite file, which has 32.
-const TASKS_PER_FILE: usize = 16;
+const TASKS_PER_FILE: usize = 24;
 
-/// Works until the server stops, while this server holds the lease.
+/// Works until the server stops, while this server holds its lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
     attempts::shell::announce(&state.config);
     let unrecorded = Arc::new(Unrecorded::default());
     let shift = |held| Shift::new(Arc::clone(&state), held, Arc::clone(&unrecorded));
-    state.work_alone(LEASE, TOPIC, CLAIM_INTERVAL, shift).await;
+    let lease = share::lease(&state.db, &state.leases);
+    state.work_alone(&lease, TOPIC, CLAIM_INTERVAL, shift).await;
 }
 
 /// The time during which this server holds the lease.
@@ -70,6 +76,7 @@ struct Shift {
     unrecorded: Arc<Unrecorded>,
     sources: Arc<Sources>,
     accesses: Arc<Accesses>,
+    share: Share,
     runs: HashMap<i64, Active>,
     /// Runs that only wait for a retry, and when it is due: these need no space until then.
     later: HashMap<i64, i64>,
@@ -81,13 +88,19 @@ struct Shift {
     stale: HashSet<i64>,
     /// All runs must be read again, unknown ones included.
     is_all_stale: bool,
-    /// There may be more runs in the store than fit into memory.
+    /// There may be more runs of this server in the store than fit into memory.
     is_full: bool,
+    /// There are free places, and nothing to begin on them.
+    is_idle: bool,
     /// There may be attempts without a worker.
     is_unsure: bool,
     lost: Losses,
     /// A paused run may have nothing left to do.
     knows_paused: bool,
+    /// Held by the one worker that fires timers.
+    timers: Option<Held>,
+    /// When it is claimed next.
+    next_claim: Instant,
     /// When the next timer is due, if `knows_timers`.
     next_fire_ms: Option<i64>,
     knows_timers: bool,
@@ -243,6 +256,7 @@ impl Shift {
             unrecorded,
             sources: Arc::new(Sources::new(&state)),
             accesses: Arc::default(),
+            share: Share::new(state.db.clone(), state.leases.clone(), Arc::clone(&held)),
             state,
             held,
             runs: HashMap::new(),
@@ -252,9 +266,12 @@ impl Shift {
             stale: HashSet::new(),
             is_all_stale: true,
             is_full: false,
+            is_idle: true,
             is_unsure: true,
             lost: Losses::default(),
             knows_paused: false,
+            timers: None,
+            next_claim: Instant::now(),
             next_fire_ms: None,
             knows_timers: false,
             next_poll: Instant::now() + POLL,
@@ -281,21 +298,19 @@ impl Work for Shift {
             self.next_poll = Instant::now() + POLL;
             (self.is_all_stale, self.is_unsure, self.knows_timers) = (true, true, false);
         }
+        self.take_share().await?;
         if !self.knows_paused {
             self.stale.extend(store::paused_runs(&self.state.db).await?);
             self.knows_paused = true;
         }
-        let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
+        let now_ms = self.state.clock.now_ms();
         // The clock was put back: what is due later is to be planned again.
         if now_ms < self.looked_ms && !self.later.is_empty() {
             self.later.clear();
             self.is_all_stale = true;
         }
         self.looked_ms = now_ms;
-        if !self.knows_timers || self.next_fire_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-            self.next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
-            self.knows_timers = true;
-        }
+        self.fire_timers(now_ms).await?;
         self.find_lost().await?;
         let due = self.later.iter().filter(|(_, at_ms)| **at_ms <= now_ms);
         self.stale.extend(due.map(|(id, _)| id));
@@ -305,14 +320,18 @@ impl Work for Shift {
         self.settle().await?;
         self.begin().await?;
         // Such as the next runs of workflows whose runs have ended: no event announces what the worker does itself.
-        if !self.stale.is_empty() || self.may_take_more() {
+        if !self.stale.is_empty() || self.may_take_more() || self.portion() > 0 {
             return Ok(Duration::ZERO);
         }
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
         let next_ms = retries.chain(self.later.values().copied()).chain(self.next_fire_ms).min();
         let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
         let poll = self.next_poll.saturating_duration_since(Instant::now());
-        Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
+        let claim = self.next_claim.saturating_duration_since(Instant::now());
+        let others =
+            [self.share.pause(self.is_idle), self.timers.is_none().then_some(claim)].into_iter().flatten();
+        let pause = others.fold(poll, Duration::min);
+        Ok(in_ms.map_or(pause, Duration::from_millis).min(pause))
     }
 
     fn failed(&mut self, error: &Error) -> Duration {
@@ -329,12 +348,15 @@ impl Work for Shift {
             Event::Changed(key) => match key.parse() {
                 Ok(run_id) => {
                     self.stale.insert(run_id);
+                    self.share.changed();
                 }
+                Err(_) if &*key == FREED => self.share.changed(),
                 // Other keys are those of timers.
                 Err(_) => self.knows_timers = false,
             },
             Event::Everything => {
                 self.later.clear();
+                self.share.changed();
                 (self.is_all_stale, self.knows_timers) = (true, false);
             }
         }
@@ -415,10 +437,54 @@ impl Shift {
         })
     }
 
+    /// Fires the timers that are due, if that is the task of this server.
+    async fn fire_timers(&mut self, now_ms: i64) -> Result<(), Error> {
+        if self.timers.as_ref().is_some_and(|held| held.lost().is_cancelled()) {
+            self.timers = None;
+        }
+        if self.timers.is_none() && self.next_claim <= Instant::now() {
+            self.next_claim = Instant::now() + CLAIM_INTERVAL;
+            self.timers = self.state.leases.claim(TIMERS, TTL).await?.map(Lease::hold);
+            (self.knows_timers, self.next_fire_ms) = (false, None);
+        }
+        let Some(held) = &self.timers else { return Ok(()) };
+        if !self.knows_timers || self.next_fire_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            let began_ms = self.state.started_at_ms;
+            self.next_fire_ms = timer::fire_due(&self.state.db, held, began_ms, now_ms).await?;
+            self.knows_timers = true;
+        }
+        Ok(())
+    }
+
+    /// How many further runs of the store this server may take for itself.
+    fn portion(&self) -> usize {
+        self.share.portion(RUNS_AT_ONCE.saturating_sub(self.runs.len()), self.is_idle)
+    }
+
+    /// Takes runs that no server works on, and gives those back that others could begin before.
+    async fn take_share(&mut self) -> Result<(), Error> {
+        if self.share.look(self.has_free_place()).await? {
+            let queued = self.runs.iter().filter(|(_, active)| active.run.state == State::Queued);
+            let queued: Vec<i64> = queued.map(|(id, _)| *id).collect();
+            if !queued.is_empty() {
+                self.share.give_back(&queued).await?;
+                queued.iter().for_each(|id| drop(self.runs.remove(id)));
+            }
+        }
+        let (taken, had_begun) = self.share.take(self.portion()).await?;
+        self.is_unsure |= had_begun;
+        self.stale.extend(taken);
+        Ok(())
+    }
+
+    fn has_free_place(&self) -> bool {
+        self.working().count() < self.state.config.runner_tasks_at_once
+    }
+
     /// Finds running attempts without a job here, whose server ended, and asks their data sources about them.
     async fn find_lost(&mut self) -> Result<(), Error> {
         if self.is_unsure {
-            let mut running = attempts::store::running(&self.state.db).await?;
+            let mut running = attempts::store::running(&self.state.db, self.share.worker()).await?;
             running.retain(|one| !self.jobs.contains(&Job::Try(one.id)));
             let recorded = self.record_kept(&running).await?;
             running.retain(|one| !recorded.contains(&one.id));
@@ -512,10 +578,26 @@ impl Shift {
         self.is_full &= self.runs.len() > RUNS_AT_ONCE / 2;
         let mut stale: Vec<i64> = self.stale.iter().copied().collect();
         stale.sort_unstable();
-        for id in stale {
-            self.read_run(id).await?;
+        for ids in stale.chunks(READ_AT_ONCE) {
+            self.read_runs(ids).await?;
+            for id in ids {
+                self.stale.remove(id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_runs(&mut self, ids: &[i64]) -> Result<(), Error> {
+        let mut found = store::find_runs(&self.state.db, ids).await?;
+        found.retain(|_, run| !run.state.is_final() && self.share.has(run));
+        let unknown: Vec<i64> = found.keys().filter(|id| !self.runs.contains_key(id)).copied().collect();
+        let mut standings = match unknown.is_empty() {
+            true => HashMap::new(),
+            false => attempts::store::standings(&self.state.db, &unknown).await?,
+        };
+        for id in ids {
+            self.take_in(*id, found.remove(id), standings.remove(id)).await?;
             self.is_full |= self.runs.len() >= RUNS_AT_ONCE;
-            self.stale.remove(&id);
         }
         Ok(())
     }
@@ -523,20 +605,23 @@ impl Shift {
     /// The first unfinished runs that may do something now.
     async fn open_runs(&self) -> Result<Vec<i64>, Error> {
         let at_most = RUNS_AT_ONCE + self.later.len();
-        let mut open = store::open_runs(&self.state.db, at_most as i64).await?;
+        let mut open = store::open_runs(&self.state.db, self.share.worker(), at_most as i64).await?;
         open.retain(|id| !self.later.contains_key(id));
         open.truncate(RUNS_AT_ONCE);
         Ok(open)
     }
 
-    /// Reads one run. If there is no space for it, it is read when others have ended; a run that must stop is always
-    /// read.
-    async fn read_run(&mut self, id: i64) -> Result<(), Error> {
+    /// Takes in a run as it was found: unfinished, and this server's. If there is no space for it, it is read when others
+    /// have ended; a run that must stop is always taken in.
+    async fn take_in(
+        &mut self,
+        id: i64,
+        found: Option<Run>,
+        standings: Option<HashMap<i64, Standing>>,
+    ) -> Result<(), Error> {
         self.later.remove(&id);
         let has_room = self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE;
-        let found = store::find_run(&self.state.db, id).await?;
-        let found = found.filter(|run| has_room || run.state == State::Stopping);
-        let Some(run) = found.filter(|run| !run.state.is_final()) else {
+        let Some(run) = found.filter(|run| has_room || run.state == State::Stopping) else {
             self.runs.remove(&id);
             return Ok(());
         };
@@ -549,7 +634,6 @@ impl Shift {
             None => {
                 let working = self.working().filter(|(_, working)| working.run_id == id);
                 let unsure = working.map(|(id, _)| id).collect();
-                let standings = attempts::store::standings(&self.state.db, &[id]).await?.remove(&id);
                 let standings = standings.unwrap_or_default();
                 let (next, lanes) = (Next::default(), Vec::new());
                 Active { run, known, standings, unsure, is_planned: false, next, lanes }
@@ -656,7 +740,7 @@ impl Shift {
         let mut ended = HashSet::new();
         for (run, _) in runs {
             if others.contains(&run.id) {
-                self.read_run(run.id).await?;
+                self.read_runs(&[run.id]).await?;
                 continue;
             }
             self.runs.remove(&run.id);
@@ -664,14 +748,23 @@ impl Shift {
         }
         // The run that has ended need not wait itself: its workflow may have been another one when it began.
         let ended: Vec<i64> = ended.into_iter().collect();
-        self.stale.extend(store::next_of(&self.state.db, &ended).await?);
+        let next = store::next_of(&self.state.db, &ended).await?;
+        if !next.is_empty() {
+            self.share.changed();
+            self.stale.extend(next);
+        }
         Ok(())
     }
 
     /// Starts ready tasks while slots are free.
     async fn begin(&mut self) -> Result<(), Error> {
         let chosen = self.chosen();
-        if chosen.is_empty() { Ok(()) } else { self.begin_tasks(chosen).await }
+        self.is_idle = self.working().count() + chosen.len() < self.state.config.runner_tasks_at_once;
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        self.share.has_begun();
+        self.begin_tasks(chosen).await
     }
 
     /// The runs and tasks to be begun: by priority, then of older runs first.

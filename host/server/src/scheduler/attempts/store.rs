@@ -191,11 +191,11 @@ pub async fn end(tx: &mut Tx, ended: &[(i64, &Ended)], now_ms: i64) -> Result<Ha
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// All running ones, of any worker.
-pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
-    const RUNNING: &str =
-        "SELECT id, run_id, mark FROM runner_task_runs WHERE state = 'running' ORDER BY id LIMIT $1";
-    let rows = db.read(RUNNING, &[RUNNING_MAX.into()]).await?;
+/// The running ones of this worker's runs; without a worker, of all.
+pub async fn running(db: &Db, worker: Option<&str>) -> Result<Vec<Orphan>, Error> {
+    const RUNNING: &str = "SELECT t.id, t.run_id, t.mark FROM runner_task_runs t JOIN runner_runs r ON r.id = t.run_id \
+        WHERE t.state = 'running' AND (CAST($1 AS TEXT) IS NULL OR r.worker = $1) ORDER BY t.id LIMIT $2";
+    let rows = db.read(RUNNING, &[worker.into(), RUNNING_MAX.into()]).await?;
     rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)?, mark: row.get(2)? })).collect()
 }
 
