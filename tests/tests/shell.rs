@@ -110,6 +110,30 @@ fn a_script_ends_also_while_the_store_does_not_answer() {
     }
 }
 
+/// A server that stands still may have lost its lease: its script ends before another server may begin it.
+#[test]
+fn a_script_ends_while_its_server_stands_still() {
+    let lake = allowing(&stores()[0]);
+    let id = scripted(&lake, "w", "sleep 987614; exit 0", &json!({}));
+    lake.deploy(id);
+    let run = lake.execute(id);
+    eventually("it runs", SOON, || (!processes("sleep 987614").is_empty()).then_some(()));
+    let signal = |name: &str| {
+        let server = lake.server.pid().to_string();
+        assert!(
+            std::process::Command::new("kill").args([name, &server]).status().expect("kill runs").success()
+        );
+    };
+    signal("-STOP");
+    let stopped = Instant::now();
+    eventually("the script ends", SOON, || processes("sleep 987614").is_empty().then_some(()));
+    let took = stopped.elapsed();
+    signal("-CONT");
+    assert!(took < Duration::from_secs(10), "a lease may run out by then: {took:?}");
+    lake.server.post(&format!("{}/runs/{run}/cancel", path(id)), &json!({})).data();
+    lake.ended(&run, 1);
+}
+
 #[test]
 fn scripts_are_off_by_default() {
     let lake = Lake::start(&stores()[0]);

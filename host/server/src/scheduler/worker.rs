@@ -39,7 +39,7 @@ const POLL: Duration = Duration::from_secs(5);
 /// The pause after a failure of the store.
 const AGAIN: Duration = Duration::from_millis(500);
 /// While most places are taken, attempts begin this far apart: those that begin together cost one commit.
-const TOGETHER: Duration = Duration::from_millis(4);
+const TOGETHER: Duration = Duration::from_millis(12);
 /// The most runs in memory; the others wait in the store.
 const RUNS_AT_ONCE: usize = 1_000;
 /// The most runs read at once.
@@ -423,10 +423,14 @@ impl Shift {
 
     /// How long to wait for more places, if they are nearly all taken and nothing was asked for.
     fn soon(&self) -> Option<Duration> {
-        let is_busy = self.working().count() * 2 > self.state.config.runner_tasks_at_once;
         let knows_all = self.stale.is_empty() && !self.is_all_stale && !self.is_unsure && self.knows_timers;
         let soon = TOGETHER.checked_sub(self.began.elapsed())?;
-        (is_busy && knows_all).then_some(soon)
+        (self.is_busy() && knows_all).then_some(soon)
+    }
+
+    /// Most places are taken.
+    fn is_busy(&self) -> bool {
+        self.working().count() * 2 > self.state.config.runner_tasks_at_once
     }
 
     /// The attempts that are worked on.
@@ -760,6 +764,7 @@ impl Shift {
     async fn begin(&mut self) -> Result<(), Error> {
         let chosen = self.chosen();
         self.is_idle = self.working().count() + chosen.len() < self.state.config.runner_tasks_at_once;
+        self.ledger.expect_many(self.is_busy());
         if chosen.is_empty() {
             return Ok(());
         }

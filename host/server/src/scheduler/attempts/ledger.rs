@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lakeport_base::Error;
@@ -16,14 +17,17 @@ use super::store::{self, Ended};
 use crate::queries::Query;
 use crate::scheduler::{PROGRESS, Scheduler};
 
-/// How long a result that may wait does so.
+/// How long a result that may wait does so, for some others and for many.
 const TOGETHER: Duration = Duration::from_millis(2);
+const MANY_TOGETHER: Duration = Duration::from_millis(6);
 
 pub struct Ledger {
     state: Arc<Scheduler>,
     /// Nothing is written once it is lost.
     held: Arc<Held>,
     waiting: Mutex<Vec<Entry>>,
+    /// Many results will come soon.
+    expects_many: AtomicBool,
     /// Who has it writes all that waits.
     turn: tokio::sync::Mutex<()>,
 }
@@ -88,7 +92,13 @@ impl Unrecorded {
 
 impl Ledger {
     pub fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Ledger {
-        Ledger { state, held, waiting: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        let (waiting, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ledger { state, held, waiting, expects_many: AtomicBool::new(false), turn }
+    }
+
+    /// Many results will come soon, or not.
+    pub fn expect_many(&self, are_many: bool) {
+        self.expects_many.store(are_many, Ordering::Relaxed);
     }
 
     /// The lease under which attempts are made.
@@ -102,7 +112,8 @@ impl Ledger {
         let may_wait = matches!(note, Note::End(End { may_wait: true, .. }));
         self.waiting.lock().push(Entry { task_run_id, note, answer });
         if may_wait {
-            sleep(TOGETHER).await;
+            let is_one_of_many = self.expects_many.load(Ordering::Relaxed);
+            sleep(if is_one_of_many { MANY_TOGETHER } else { TOGETHER }).await;
         }
         {
             let _turn = self.turn.lock().await;

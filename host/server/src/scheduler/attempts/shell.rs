@@ -1,6 +1,6 @@
 //! A shell script of a task, where the operator allows them: a process of its own in a folder of its own, with an empty
 //! environment. A supervisor, this binary again, ends it and all that it started: when it ends, at its timeout, when it is
-//! stopped, and when the server is gone.
+//! stopped, and when the server is gone or stands still.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Read};
@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use lakeport_base::failpoints;
@@ -18,10 +19,11 @@ use nix::sys::prctl::{set_child_subreaper, set_no_new_privs};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, User, geteuid, getpid, setgid, setgroups, setuid};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval, sleep_until, timeout};
+use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Try;
 use super::sql::{LOG_INTERVAL, Stop, values_of, workflow_name_for};
@@ -50,6 +52,10 @@ const LINE_MAX_BYTES: usize = 16 * 1024;
 const LINES_WAITING: usize = 256;
 /// How long the supervisor may take to end the script.
 const END_PATIENCE: Duration = Duration::from_secs(5);
+/// The server gives the supervisor a sign of life so often. Without one for so long the script ends: by then no other server
+/// has taken over a lease of this one.
+const BEAT: Duration = Duration::from_secs(1);
+const SILENCE_MAX: Duration = Duration::from_secs(8);
 /// How long it looks for processes that the script has left.
 const SWEEP: Duration = Duration::from_secs(2);
 
@@ -107,6 +113,7 @@ pub async fn run(work: &mut Try) -> Result<(), Stop> {
         tokio::spawn(read_lines(output, told.clone()));
     }
     drop(told);
+    let beats = child.stdin.take().map(|supervisor| AbortOnDropHandle::new(tokio::spawn(beat(supervisor))));
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stops = work.stops.clone();
     let late = async {
@@ -122,7 +129,7 @@ pub async fn run(work: &mut Try) -> Result<(), Stop> {
         status = followed(work, &mut child, &mut lines) => Ok(status),
     };
     // The supervisor ends everything when this pipe is closed.
-    drop(child.stdin.take());
+    drop(beats);
     let stays = timeout(END_PATIENCE, child.wait()).await.is_err();
     while let Ok(line) = lines.try_recv() {
         work.log.line(work.state.clock.now_ms(), &line);
@@ -158,6 +165,13 @@ async fn followed(
             status = child.wait(), if is_closed => return status,
             _ = writes.tick() => work.write_log().await,
         }
+    }
+}
+
+/// Gives signs of life until the supervisor has ended.
+async fn beat(mut supervisor: ChildStdin) {
+    while supervisor.write_all(b".").await.is_ok() {
+        sleep(BEAT).await;
     }
 }
 
@@ -278,7 +292,7 @@ async fn read_lines(mut output: Output, told: mpsc::Sender<String>) {
 /// Who runs a script: a process of the server, which has no secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supervisor {
-    /// The child of the server. It ends the script when its standard input is closed.
+    /// The child of the server. It ends the script when its standard input is closed, or has nothing for [`SILENCE_MAX`].
     Outer,
     /// Its child. It is the first process of a namespace where the system allows one: with it the kernel ends all others.
     Inner,
@@ -324,6 +338,7 @@ fn supervise_inside(user: Option<(u32, u32)>) -> io::Result<u8> {
     Err(script.exec())
 }
 
+#[expect(clippy::print_stderr, reason = "standard error is the task's log")]
 fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     // What the script leaves behind becomes a child of this process, which ends it.
     set_child_subreaper(true)?;
@@ -331,10 +346,24 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     set_no_new_privs()?;
     let (begun, child) = std::sync::mpsc::channel();
     // Begun first: a process whose children are of another namespace can begin no threads.
+    let (beat, beats) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = blocked_signals().thread_block();
-        let mut end = Vec::new();
-        let _ = io::stdin().read_to_end(&mut end);
+        while matches!(io::stdin().read(&mut [0]), Ok(1..)) && beat.send(()).is_ok() {}
+    });
+    std::thread::spawn(move || {
+        let _ = blocked_signals().thread_block();
+        let over = loop {
+            if let Err(over) = beats.recv_timeout(SILENCE_MAX) {
+                break over;
+            }
+        };
+        if over == RecvTimeoutError::Timeout {
+            eprintln!(
+                "the server gave no sign of life for {} s: the script was ended",
+                SILENCE_MAX.as_secs()
+            );
+        }
         if let Ok(child) = child.recv() {
             end_all(child);
         }
