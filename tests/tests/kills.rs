@@ -164,11 +164,9 @@ fn goes_on_without_its_store(store: &Store, how: Away) {
     let shop = lake.warehouse(Kind::Postgres);
     shop.run("CREATE TABLE waits (v text)");
     let id = lake.workflow("waits");
-    lake.task(id, "t", shop.source, "INSERT INTO waits VALUES ('x')", [&[], &[]]);
+    // Longer than a lease, and than it is waited for its end.
+    lake.task(id, "t", shop.source, "INSERT INTO waits SELECT 'x' FROM pg_sleep(35)", [&[], &[]]);
     lake.deploy(id);
-    // The task waits for this lock.
-    let mut locked = shop.session();
-    locked.run("BEGIN; LOCK TABLE waits IN SHARE MODE");
     let run = lake.execute(id);
     let works = || {
         let sql = format!(
@@ -193,7 +191,6 @@ fn goes_on_without_its_store(store: &Store, how: Away) {
     assert_eq!(ready().status, 503);
     relay.bring_back();
     eventually("it is ready by itself", SETTLED_MAX, || (ready().status == 200).then_some(()));
-    locked.run("COMMIT");
     let ended = lake.ended(&run, 1);
     assert_eq!(ended[0]["status"], "success", "{how:?}: {ended:?}");
     assert_eq!(shop.numbers("SELECT count(*) FROM waits"), [1], "{how:?}");

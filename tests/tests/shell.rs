@@ -130,8 +130,11 @@ fn a_script_ends_while_its_server_stands_still() {
     let took = stopped.elapsed();
     signal("-CONT");
     assert!(took < Duration::from_secs(10), "a lease may run out by then: {took:?}");
+    // That was no failure of the task, which has no retry.
+    eventually("it is begun again", SOON, || (!processes("sleep 987614").is_empty()).then_some(()));
     lake.server.post(&format!("{}/runs/{run}/cancel", path(id)), &json!({})).data();
-    lake.ended(&run, 1);
+    let ended = lake.ended(&run, 1);
+    assert_eq!((&ended[0]["status"], &ended[0]["attempt"]), (&json!("killed"), &json!(2)), "{ended:?}");
 }
 
 #[test]

@@ -226,17 +226,26 @@ fn beside(store: &Path) -> PathBuf {
     name.into()
 }
 
+/// How long to wait for a lock: a server that was killed while it began a worker process leaves it some milliseconds later.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+#[expect(clippy::disallowed_methods, reason = "nothing else happens before the start")]
 fn lock(path: &Path, used: impl FnOnce() -> String) -> anyhow::Result<File> {
     // Who may read it could lock it, and keep the server from starting.
     let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     file.set_permissions(Permissions::from_mode(0o600))
         .with_context(|| format!("cannot make {} private", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => anyhow::bail!(used()),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+    let patience = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < patience => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => anyhow::bail!(used()),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
         }
     }
 }

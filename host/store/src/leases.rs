@@ -107,11 +107,13 @@ impl Leases {
     /// Shows other servers of a shared store that this one lives, until `over` is cancelled; see
     /// [`Leases::lives`]. Removes the leases that only a dead server could hold.
     pub async fn show_alive(&self, over: CancellationToken) -> Result<(), Error> {
-        const SWEEP: Either = by_the_stores_clock!(
-            "DELETE FROM leases WHERE name LIKE '%/' || owner AND expires_at < ",
-            now,
-            ""
-        );
+        // A row that a dead server's transaction still has is left.
+        const SWEEP: Either = Either {
+            sqlite: "DELETE FROM leases WHERE name LIKE '%/' || owner \
+                     AND expires_at < CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+            postgres: "DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE name LIKE '%/' || owner \
+                       AND expires_at < CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) FOR UPDATE SKIP LOCKED)",
+        };
         if !self.db.is_shared() {
             return Ok(());
         }
@@ -312,16 +314,23 @@ impl Deref for Held {
 
 impl Tx {
     /// Ends the lease `<prefix><owner>`, which only this owner may hold, unless it is held; true: nothing more is written
-    /// under it, and it is not claimed before this transaction ends.
+    /// under it, and it is not claimed before this transaction ends. False also while a transaction of its owner has it: a
+    /// server that stands still must not keep others waiting.
     pub async fn fence(&mut self, prefix: &str, owner: &str) -> Result<bool, Error> {
-        const FENCE: Either = by_the_stores_clock!(
-            "INSERT INTO leases AS held (name, owner, epoch, expires_at) VALUES ($1, $2, 1, -1) \
-             ON CONFLICT (name) DO UPDATE SET epoch = held.epoch + 1, expires_at = -1 WHERE held.expires_at <= ",
-            now,
-            " RETURNING name"
-        );
-        let values = [format!("{prefix}{owner}").into(), owner.into()];
-        Ok(!self.query(self.words(FENCE), &values).await?.is_empty())
+        const MAKE: &str = "INSERT INTO leases (name, owner, epoch, expires_at) VALUES ($1, $2, 1, -1) \
+            ON CONFLICT (name) DO NOTHING RETURNING name";
+        const END: Either = Either {
+            sqlite: "UPDATE leases SET epoch = epoch + 1, expires_at = -1 WHERE name = $1 \
+                     AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) RETURNING name",
+            postgres: "UPDATE leases SET epoch = epoch + 1, expires_at = -1 WHERE name IN (SELECT name FROM leases \
+                       WHERE name = $1 AND expires_at <= CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) \
+                       FOR UPDATE SKIP LOCKED) RETURNING name",
+        };
+        let name = format!("{prefix}{owner}");
+        if !self.query(MAKE, &[name.as_str().into(), owner.into()]).await?.is_empty() {
+            return Ok(true);
+        }
+        Ok(!self.query(self.words(END), &[name.into()]).await?.is_empty())
     }
 
     /// Fails with `lease_lost` unless the lease is still held with this epoch; no other server can take it over

@@ -2,6 +2,7 @@
 //! The mark counts as long as the server's lease: what a dead server had is free again. On a store of one server all runs
 //! are its own, and none is marked.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const LEASE: &str = "runner/";
 const ONLY_LEASE: &str = "runner";
 /// The pause between two looks for dead servers, and for runs that no event announced.
 const LOOK: Duration = Duration::from_secs(2);
-/// The most runs that are marked at once while other workers live: these want some too.
+/// The most runs that are marked at once while other workers live: these want some too. And so many of a workflow's that
+/// cannot begin here are enough.
 const PORTION: usize = 8;
 /// The pause after such a portion of which none could begin.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -41,6 +43,10 @@ pub struct Share {
     may_be_free: bool,
     /// There may be such runs that have begun, or must stop.
     may_be_urgent: bool,
+    /// Runs of some workflows were left to others.
+    has_left_out: bool,
+    /// Other workers have come: they want a part of what this one has.
+    owes: bool,
 }
 
 /// The name of the lease under which this server works.
@@ -53,8 +59,19 @@ impl Share {
         let worker = db.is_shared().then(|| leases.owner().to_owned());
         let now = Instant::now();
         let (next_look, next_portion) = (now, now);
-        let (may_be_free, may_be_urgent) = (true, true);
-        Share { db, leases, held, worker, others: 0, next_look, next_portion, may_be_free, may_be_urgent }
+        Share {
+            db,
+            leases,
+            held,
+            worker,
+            others: 0,
+            next_look,
+            next_portion,
+            may_be_free: true,
+            may_be_urgent: true,
+            has_left_out: false,
+            owes: false,
+        }
     }
 
     pub fn worker(&self) -> Option<&str> {
@@ -75,10 +92,20 @@ impl Share {
         self.next_portion = Instant::now();
     }
 
-    /// How long nothing need be done here; `None`: on a store of one server. `is_idle`: see [`Share::portion`].
-    pub fn pause(&self, is_idle: bool) -> Option<Duration> {
+    /// A task has ended: what could not begin before may now.
+    pub fn has_ended(&mut self) {
+        self.may_be_free |= std::mem::take(&mut self.has_left_out);
+    }
+
+    /// There are more runs that have begun, or must stop, than were taken at once.
+    pub fn is_urgent(&self) -> bool {
+        self.worker.is_some() && self.may_be_urgent
+    }
+
+    /// How long nothing need be done here; `None`: on a store of one server. For the arguments see [`Share::portion`].
+    pub fn pause(&self, room: usize, is_idle: bool) -> Option<Duration> {
         self.worker.as_ref()?;
-        let waits = is_idle && self.may_be_free && self.others > 0;
+        let waits = is_idle && room > 0 && self.may_be_free && self.others > 0;
         let next = if waits { self.next_look.min(self.next_portion) } else { self.next_look };
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -90,14 +117,17 @@ impl Share {
         if self.next_look > Instant::now() {
             return Ok(false);
         }
-        self.free_dead().await?;
+        self.next_look = Instant::now() + LOOK;
         let living = self.leases.held(LEASE).await?;
         let others = living.iter().filter(|(name, _)| name.strip_prefix(LEASE) != Some(worker)).count();
-        let is_alone_no_more = self.others == 0 && others > 0;
+        self.owes |= others > self.others;
         self.others = others;
-        self.next_look = Instant::now() + LOOK;
+        // A failure of this must not keep the work waiting.
+        if let Err(error) = self.free_dead().await {
+            tracing::warn!("freeing the runs of servers that are gone failed, trying again: {error}");
+        }
         self.changed();
-        Ok(others > 0 && (is_alone_no_more || !has_free_place))
+        Ok(others > 0 && (self.owes || !has_free_place))
     }
 
     async fn free_dead(&self) -> Result<(), Error> {
@@ -112,6 +142,9 @@ impl Share {
             if tx.fence(LEASE, worker).await? {
                 fenced.push(worker.as_str());
             }
+        }
+        if fenced.is_empty() {
+            return Ok(());
         }
         let runs = store::free(&mut tx, &fenced).await?;
         tx.changed(TOPIC, FREED.to_owned());
@@ -135,8 +168,13 @@ impl Share {
     }
 
     /// Marks runs that have begun or must stop, whatever there is room for, and so many others, in the order of their start.
-    /// Returns the ids, and whether some have begun.
-    pub async fn take(&mut self, portion: usize) -> Result<(Vec<i64>, bool), Error> {
+    /// `queued`: the workflows of this server's runs that have not begun; of one that has [`PORTION`] of these, others take the
+    /// next while they live. Returns the ids, and whether some have begun.
+    pub async fn take(
+        &mut self,
+        portion: usize,
+        queued: impl Iterator<Item = i64>,
+    ) -> Result<(Vec<i64>, bool), Error> {
         let Some(worker) = self.worker.clone() else { return Ok((Vec::new(), false)) };
         if !self.may_be_urgent && portion == 0 {
             return Ok((Vec::new(), false));
@@ -144,12 +182,14 @@ impl Share {
         let mut tx = self.db.begin().await?;
         tx.guard(&self.held).await?;
         let mut taken = match self.may_be_urgent {
-            true => store::take(&mut tx, &worker, true, URGENT as i64).await?,
+            true => store::take_urgent(&mut tx, &worker, URGENT as i64).await?,
             false => Vec::new(),
         };
         let urgent = taken.len();
         if portion > 0 {
-            taken.extend(store::take(&mut tx, &worker, false, portion as i64).await?);
+            let enough = if self.others > 0 { those_with(PORTION, queued) } else { Vec::new() };
+            taken.extend(store::take(&mut tx, &worker, &enough, portion as i64).await?);
+            self.has_left_out = !enough.is_empty();
         }
         if !taken.is_empty() {
             tx.commit().await?;
@@ -162,15 +202,25 @@ impl Share {
         Ok((taken, urgent > 0))
     }
 
-    /// Unmarks runs of this server that have not begun.
-    pub async fn give_back(&mut self, ids: &[i64]) -> Result<(), Error> {
+    /// Unmarks the runs of this server that have not begun.
+    pub async fn give_back(&mut self) -> Result<(), Error> {
         let Some(worker) = &self.worker else { return Ok(()) };
         let mut tx = self.db.begin().await?;
         tx.guard(&self.held).await?;
-        store::give_back(&mut tx, worker, ids).await?;
-        tx.changed(TOPIC, FREED.to_owned());
-        tx.commit().await
+        if store::give_back(&mut tx, worker).await? > 0 {
+            tx.changed(TOPIC, FREED.to_owned());
+            tx.commit().await?;
+        }
+        self.owes = false;
+        Ok(())
     }
+}
+
+/// The workflows that come so often.
+fn those_with(times: usize, workflows: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut counts: HashMap<i64, usize> = HashMap::new();
+    workflows.for_each(|workflow| *counts.entry(workflow).or_default() += 1);
+    counts.into_iter().filter(|(_, count)| *count >= times).map(|(workflow, _)| workflow).collect()
 }
 
 #[cfg(test)]

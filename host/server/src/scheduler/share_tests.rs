@@ -24,7 +24,7 @@ async fn start_runs(db: &Db, count: usize) -> Vec<i64> {
 /// Takes what there is place for, as a server without any run.
 async fn take(share: &mut Share) -> (Vec<i64>, bool) {
     let portion = share.portion(1_000, true);
-    let (mut taken, has_begun) = share.take(portion).await.unwrap();
+    let (mut taken, has_begun) = share.take(portion, std::iter::empty()).await.unwrap();
     taken.sort_unstable();
     (taken, has_begun)
 }
@@ -42,7 +42,7 @@ async fn a_run_is_of_one_worker() {
         let mut one = share(&db, "one").await;
         assert!(!look(&mut one, false).await);
         if !db.is_shared() {
-            assert_eq!((one.portion(1_000, true), one.pause(true)), (0, None), "all are its own");
+            assert_eq!((one.portion(1_000, true), one.pause(1, true)), (0, None), "all are its own");
             assert!(one.has(&store::find_run(&db, ids[0]).await.unwrap().unwrap()));
             return;
         }
@@ -60,8 +60,16 @@ async fn a_run_is_of_one_worker() {
         assert_eq!(one.portion(1_000, true), 0, "there are no more");
         let run = store::find_run(&db, ids[8]).await.unwrap().unwrap();
         assert!(two.has(&run) && !one.has(&run));
-        two.give_back(&ids).await.unwrap();
+        assert_eq!((two.pause(1, true), two.pause(0, true) > Some(AGAIN)), (Some(Duration::ZERO), true));
+        two.give_back().await.unwrap();
         one.changed();
+        let stuck = vec![7; PORTION];
+        assert_eq!(
+            one.take(8, stuck.into_iter()).await.unwrap().0,
+            [0; 0],
+            "it has enough that cannot begin"
+        );
+        one.has_ended();
         assert_eq!(take(&mut one).await, (ids[8..16].to_vec(), false), "only its own were given back");
     })
     .await;
@@ -110,13 +118,17 @@ async fn a_stop_needs_no_place() {
         }
         let ids = start_runs(&db, 2).await;
         let mut share = share(&db, "full").await;
-        assert_eq!(share.take(0).await.unwrap(), (vec![], false));
+        assert_eq!(share.take(0, std::iter::empty()).await.unwrap(), (vec![], false));
         let mut tx = db.begin().await.unwrap();
         assert!(store::ask_stop(&mut tx, ids[1], NOW_MS).await.unwrap());
         tx.commit().await.unwrap();
-        assert_eq!(share.take(0).await.unwrap(), (vec![], false), "it has not heard of it");
+        assert_eq!(
+            share.take(0, std::iter::empty()).await.unwrap(),
+            (vec![], false),
+            "it has not heard of it"
+        );
         share.changed();
-        assert_eq!(share.take(0).await.unwrap(), (vec![ids[1]], true));
+        assert_eq!(share.take(0, std::iter::empty()).await.unwrap(), (vec![ids[1]], true));
     })
     .await;
 }

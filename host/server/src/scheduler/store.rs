@@ -485,33 +485,37 @@ pub async fn open_runs(db: &Db, worker: Option<&str>, limit: i64) -> Result<Vec<
     db.read(OPEN, &[worker.into(), limit.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
-/// Marks runs without a worker as this one's: `is_urgent`, those that have begun or must stop; otherwise the first that may
-/// begin. On a shared store.
-pub async fn take(tx: &mut Tx, worker: &str, is_urgent: bool, at_most: i64) -> Result<Vec<i64>, Error> {
+/// Marks runs without a worker that have begun or must stop as this one's. On a shared store.
+pub async fn take_urgent(tx: &mut Tx, worker: &str, at_most: i64) -> Result<Vec<i64>, Error> {
     const URGENT: &str = "UPDATE runner_runs SET worker = $1 WHERE id IN (SELECT id FROM runner_runs \
         WHERE state IN ('running', 'stopping') AND worker IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) \
         RETURNING id";
-    const FIRST: &str = concat!(
-        "UPDATE runner_runs SET worker = $1 WHERE id IN (SELECT id FROM runner_runs AS r \
-         WHERE state = 'queued' AND worker IS NULL AND is_paused = 0 AND ",
-        is_its_turn!(),
-        " ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id"
-    );
-    let rows = tx.query(if is_urgent { URGENT } else { FIRST }, &[worker.into(), at_most.into()]).await?;
+    let rows = tx.query(URGENT, &[worker.into(), at_most.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Unmarks those of these runs of the worker that have not begun.
-pub async fn give_back(tx: &mut Tx, worker: &str, ids: &[i64]) -> Result<(), Error> {
-    const GIVE: &str =
-        "UPDATE runner_runs SET worker = NULL WHERE worker = $1 AND state = 'queued' AND id = ANY($2)";
-    tx.execute(GIVE, &[worker.into(), ids.into()]).await.map(drop)
+/// The same of the first that may begin, except for those of these workflows.
+pub async fn take(tx: &mut Tx, worker: &str, except: &[i64], at_most: i64) -> Result<Vec<i64>, Error> {
+    const FIRST: &str = concat!(
+        "UPDATE runner_runs SET worker = $1 WHERE id IN (SELECT id FROM runner_runs AS r \
+         WHERE state = 'queued' AND worker IS NULL AND is_paused = 0 AND workflow_id <> ALL($3) AND ",
+        is_its_turn!(),
+        " ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id"
+    );
+    let rows = tx.query(FIRST, &[worker.into(), at_most.into(), except.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Unmarks the runs of the worker that have not begun; returns their number.
+pub async fn give_back(tx: &mut Tx, worker: &str) -> Result<u64, Error> {
+    const GIVE: &str = "UPDATE runner_runs SET worker = NULL WHERE worker = $1 AND state = 'queued'";
+    tx.execute(GIVE, &[worker.into()]).await
 }
 
 /// The workers that have unfinished runs and no lease, whose name is this prefix with theirs. On a shared store.
 pub async fn dead_workers(db: &Db, lease: &str) -> Result<Vec<String>, Error> {
     const WORKERS: &str = "SELECT DISTINCT worker FROM runner_runs \
-        WHERE state IN ('queued', 'running', 'stopping') AND worker IS NOT NULL";
+        WHERE state IN ('queued', 'running', 'stopping') AND worker IS NOT NULL ORDER BY worker";
     let rows = db.read(WORKERS, &[]).await?;
     let mut workers = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<String>, Error>>()?;
     if !workers.is_empty() {

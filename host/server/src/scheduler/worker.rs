@@ -16,7 +16,7 @@ use lakeport_store::jobs::{Jobs, Work};
 use lakeport_store::leases::TTL;
 use lakeport_store::{Event, Held, Lease};
 use tokio::task::JoinError;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::store::{Before, Begun, Orphan, Piece, ToBegin};
@@ -34,6 +34,8 @@ use crate::scheduler::Scheduler;
 const TIMERS: &str = "runner-timers";
 /// The pause between two attempts to claim a lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
+/// How long the claim of the timers may take.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(1);
 /// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(5);
 /// The pause after a failure of the store.
@@ -320,7 +322,7 @@ impl Work for Shift {
         self.settle().await?;
         self.begin().await?;
         // Such as the next runs of workflows whose runs have ended: no event announces what the worker does itself.
-        if !self.stale.is_empty() || self.may_take_more() || self.portion() > 0 {
+        if !self.stale.is_empty() || self.may_take_more() || self.portion() > 0 || self.share.is_urgent() {
             return Ok(Duration::ZERO);
         }
         let retries = self.runs.values().filter_map(|active| active.next.at_ms);
@@ -328,8 +330,9 @@ impl Work for Shift {
         let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
         let poll = self.next_poll.saturating_duration_since(Instant::now());
         let claim = self.next_claim.saturating_duration_since(Instant::now());
-        let others =
-            [self.share.pause(self.is_idle), self.timers.is_none().then_some(claim)].into_iter().flatten();
+        let others = [self.share.pause(self.room(), self.is_idle), self.timers.is_none().then_some(claim)]
+            .into_iter()
+            .flatten();
         let pause = others.fold(poll, Duration::min);
         Ok(in_ms.map_or(pause, Duration::from_millis).min(pause))
     }
@@ -398,6 +401,7 @@ impl Shift {
 
     fn tried(&mut self, id: i64, working: &Working, outcome: Result<Option<State>, JoinError>) {
         let run_id = working.run_id;
+        self.share.has_ended();
         match outcome {
             Ok(Some(state)) => match self.runs.get_mut(&run_id) {
                 Some(active) if !active.unsure.contains(&id) => {
@@ -423,7 +427,8 @@ impl Shift {
 
     /// How long to wait for more places, if they are nearly all taken and nothing was asked for.
     fn soon(&self) -> Option<Duration> {
-        let knows_all = self.stale.is_empty() && !self.is_all_stale && !self.is_unsure && self.knows_timers;
+        let knows_timers = self.knows_timers || self.timers.is_none();
+        let knows_all = self.stale.is_empty() && !self.is_all_stale && !self.is_unsure && knows_timers;
         let soon = TOGETHER.checked_sub(self.began.elapsed())?;
         (self.is_busy() && knows_all).then_some(soon)
     }
@@ -444,12 +449,14 @@ impl Shift {
     /// Fires the timers that are due, if that is the task of this server.
     async fn fire_timers(&mut self, now_ms: i64) -> Result<(), Error> {
         if self.timers.as_ref().is_some_and(|held| held.lost().is_cancelled()) {
-            self.timers = None;
+            (self.timers, self.next_fire_ms) = (None, None);
         }
         if self.timers.is_none() && self.next_claim <= Instant::now() {
             self.next_claim = Instant::now() + CLAIM_INTERVAL;
-            self.timers = self.state.leases.claim(TIMERS, TTL).await?.map(Lease::hold);
-            (self.knows_timers, self.next_fire_ms) = (false, None);
+            // A server that stands still may have its row: that keeps no task waiting.
+            let claiming = timeout(CLAIM_PATIENCE, self.state.leases.claim(TIMERS, TTL));
+            self.timers = claiming.await.unwrap_or(Ok(None))?.map(Lease::hold);
+            self.knows_timers = false;
         }
         let Some(held) = &self.timers else { return Ok(()) };
         if !self.knows_timers || self.next_fire_ms.is_some_and(|at_ms| at_ms <= now_ms) {
@@ -462,20 +469,23 @@ impl Shift {
 
     /// How many further runs of the store this server may take for itself.
     fn portion(&self) -> usize {
-        self.share.portion(RUNS_AT_ONCE.saturating_sub(self.runs.len()), self.is_idle)
+        self.share.portion(self.room(), self.is_idle)
+    }
+
+    fn room(&self) -> usize {
+        RUNS_AT_ONCE.saturating_sub(self.runs.len())
     }
 
     /// Takes runs that no server works on, and gives those back that others could begin before.
     async fn take_share(&mut self) -> Result<(), Error> {
         if self.share.look(self.has_free_place()).await? {
-            let queued = self.runs.iter().filter(|(_, active)| active.run.state == State::Queued);
-            let queued: Vec<i64> = queued.map(|(id, _)| *id).collect();
-            if !queued.is_empty() {
-                self.share.give_back(&queued).await?;
-                queued.iter().for_each(|id| drop(self.runs.remove(id)));
-            }
+            self.share.give_back().await?;
+            self.runs.retain(|_, active| active.run.state != State::Queued);
         }
-        let (taken, had_begun) = self.share.take(self.portion()).await?;
+        let portion = self.portion();
+        let queued = self.runs.values().filter(|active| active.run.state == State::Queued);
+        let (taken, had_begun) =
+            self.share.take(portion, queued.map(|active| active.run.workflow_id)).await?;
         self.is_unsure |= had_begun;
         self.stale.extend(taken);
         Ok(())
@@ -667,6 +677,7 @@ impl Shift {
         store::end_run(&mut tx, run.id, state, Some(MESSAGE), self.state.clock.now_ms()).await?;
         tx.changed(PROGRESS, run.id.to_string());
         tx.commit().await?;
+        self.share.changed();
         self.stale.extend(store::next_of(&self.state.db, &[run.workflow_id]).await?);
         Ok(())
     }

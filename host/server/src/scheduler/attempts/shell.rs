@@ -8,6 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use lakeport_base::process_limits::end_with_parent;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::{set_child_subreaper, set_no_new_privs};
-use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, User, geteuid, getpid, setgid, setgroups, setuid};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -56,6 +58,8 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// has taken over a lease of this one.
 const BEAT: Duration = Duration::from_secs(1);
 const SILENCE_MAX: Duration = Duration::from_secs(8);
+/// By this signal the supervisor ends itself then: the script has not failed, it is begun again.
+const SILENT: Signal = Signal::SIGALRM;
 /// How long it looks for processes that the script has left.
 const SWEEP: Duration = Duration::from_secs(2);
 
@@ -141,6 +145,10 @@ pub async fn run(work: &mut Try) -> Result<(), Stop> {
         tracing::warn!(task_run = work.id, "the supervisor of a script has not ended in time");
     }
     match ended? {
+        Ok(status) if status.signal() == Some(SILENT as i32) => {
+            tracing::warn!(task_run = work.id, "a script was ended while this server stood still");
+            Err(Stop::Halted)
+        }
         Ok(status) => outcome(status).map_err(Stop::Failed),
         Err(error) => Err(Stop::Failed(format!("its end is not known: {error}"))),
     }
@@ -338,7 +346,6 @@ fn supervise_inside(user: Option<(u32, u32)>) -> io::Result<u8> {
     Err(script.exec())
 }
 
-#[expect(clippy::print_stderr, reason = "standard error is the task's log")]
 fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     // What the script leaves behind becomes a child of this process, which ends it.
     set_child_subreaper(true)?;
@@ -346,6 +353,8 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     set_no_new_privs()?;
     let (begun, child) = std::sync::mpsc::channel();
     // Begun first: a process whose children are of another namespace can begin no threads.
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let silent = Arc::clone(&is_silent);
     let (beat, beats) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = blocked_signals().thread_block();
@@ -358,12 +367,7 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
                 break over;
             }
         };
-        if over == RecvTimeoutError::Timeout {
-            eprintln!(
-                "the server gave no sign of life for {} s: the script was ended",
-                SILENCE_MAX.as_secs()
-            );
-        }
+        silent.store(over == RecvTimeoutError::Timeout, Ordering::SeqCst);
         if let Ok(child) = child.recv() {
             end_all(child);
         }
@@ -385,6 +389,10 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
             let _ = std::fs::remove_dir(&own);
             let _ = own.parent().map(std::fs::remove_dir);
         }
+    }
+    if is_silent.load(Ordering::SeqCst) {
+        // No code is left that a script could not have.
+        raise(SILENT)?;
     }
     code
 }
