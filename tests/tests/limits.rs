@@ -99,6 +99,8 @@ impl Stage {
         path.replace("{id}", &id.to_string())
             .replace("{fieldId}", &self.field.to_string())
             .replace("{topic_id}", &self.topic)
+            .replace("{message_id}", &self.topic)
+            .replace("{call_id}", &self.topic)
             .replace("{task_id}", &self.topic)
             .replace("{name}", name)
             .replace("{code}", "1")

@@ -66,7 +66,7 @@ fn check_events(events: &[Event], task: &str) {
             "thinking" => &["content"],
             "tool_call" => &["call_id", "tool", "input"],
             "tool_result" => &["call_id", "tool", "ok", "output", "duration_ms", "truncated"],
-            "message" => &["message_id", "content", "artifacts"],
+            "message" => &["message_id", "content", "artifacts", "outcome"],
             "error" => &["code", "message", "retryable"],
             other => panic!("an event of the type {other}"),
         };
@@ -205,12 +205,152 @@ fn an_unanswerable_question_gets_a_message() {
             let said = text(&last.data["content"]);
             assert!(said.starts_with("I cannot answer that") || said.starts_with("无法回答"), "{said}");
             assert_eq!(last.data["artifacts"], json!([]));
+            assert_eq!(last.data["outcome"], "refused");
+            assert!(said.contains(&text(&last.data["reason"])), "{last:?}");
+            let suggestions = last.data["suggestions"].as_array().expect("a list");
+            assert!(
+                suggestions.len() <= 3 && suggestions.iter().all(|one| said.contains(&text(one))),
+                "{last:?}"
+            );
             assert_eq!(ended(&client, &id)["status"], "success");
         }
         let messages = ok(client.get(&format!("{TOPICS}/{topic}/messages")));
         let roles: Vec<String> =
             messages["items"].as_array().unwrap().iter().map(|m| text(&m["role"])).collect();
         assert_eq!(roles, ["user", "assistant", "user", "assistant"], "the oldest first");
+        let [asked, said] = [0, 1].map(|place| messages["items"][place].clone());
+        assert_eq!((&asked["outcome"], &asked["candidates"]), (&Value::Null, &json!([])));
+        assert_eq!(said["outcome"], "refused");
+        assert!(text(&said["content"]).contains(&text(&said["reason"])), "{said}");
+    }
+}
+
+#[test]
+fn an_answer_is_rated_by_its_reader() {
+    for lake in lakes() {
+        let ann = lake.server.client_as(&lake.server.token("viewer", "ann"));
+        let bob = lake.server.client_as(&lake.server.token("viewer", "bob"));
+        let root = lake.server.client_as(&lake.server.token("admin", "root"));
+        let topic = topic(&ann, "rated");
+        ended(&ann, &deliver(&ann, &topic, "help"));
+        let list = || ok(ann.get(&format!("{TOPICS}/{topic}/messages")))["items"].clone();
+        let [asked, said] = [0, 1].map(|place| text(&list()[place]["message_id"]));
+        assert!(list()[1]["feedback"].is_null());
+        let path = |id: &str| format!("/api/v1/nl2sql/messages/{id}/feedback");
+        let rated = ok(ann.post(&path(&said), &json!({ "rating": "down", "comment": "太短" })));
+        assert_eq!((&rated["rating"], &rated["comment"]), (&json!("down"), &json!("太短")));
+        assert_eq!(list()[1]["feedback"], rated);
+        ok(ann.post(&path(&said), &json!({ "rating": "up" })));
+        let now = list()[1]["feedback"].clone();
+        assert_eq!((&now["rating"], &now["comment"]), (&json!("up"), &Value::Null), "it replaces the former");
+        refused(&ann.post(&path(&said), &json!({ "rating": "fine" })), 400, "invalid_input");
+        refused(&ann.post(&path(&asked), &json!({ "rating": "up" })), 409, "not_an_answer");
+        refused(&bob.post(&path(&said), &json!({ "rating": "up" })), 404, "not_found");
+        refused(&root.post(&path(&said), &json!({ "rating": "up" })), 403, "not_owner");
+        assert_eq!(list()[1]["feedback"], now);
+    }
+}
+
+/// A name that two tables have: each candidate is a message that is answered.
+#[test]
+fn a_name_of_several_tables_is_made_clear() {
+    for lake in lakes() {
+        for source in ["one.db", "two.db"] {
+            let id = lake.source(source);
+            lake.physical_table(id, "orders", &[("id", "INTEGER")]);
+        }
+        let client = lake.server.client();
+        let topic = topic(&client, "which");
+        let last = |question: &str| {
+            let id = deliver(&client, &topic, question);
+            let events = stream(&lake.server, &id, "", &[]).all();
+            check_events(&events, &id);
+            events.last().expect("events").data.clone()
+        };
+        for question in ["What is the lineage of orders?", "orders 的下游"] {
+            let asks = last(question);
+            assert_eq!(asks["outcome"], "needs_clarification", "{asks}");
+            let candidates = asks["candidates"].as_array().expect("a list").clone();
+            assert_eq!(candidates.len(), 2, "{asks}");
+            let messages = ok(client.get(&format!("{TOPICS}/{topic}/messages?page_size=200")));
+            let stored = messages["items"].as_array().expect("a list").last().expect("messages").clone();
+            assert_eq!(stored["candidates"], asks["candidates"]);
+            for candidate in candidates {
+                let answer = last(&text(&candidate["content"]));
+                assert_eq!(answer["outcome"], "answered", "{candidate}: {answer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_of_an_answer_is_a_file_for_those_who_may_read_the_topic() {
+    for lake in lakes() {
+        let id = lake.source("shop.db");
+        lake.physical_table(id, "orders", &[("id", "INTEGER"), ("city", "TEXT")]);
+        lake.run("shop.db", "INSERT INTO orders VALUES (1, 'a,b'), (2, 'a,b'), (3, NULL)");
+        let root = lake.server.token("admin", "root");
+        let ann = lake.server.client_as(&lake.server.token("viewer", "ann"));
+        let bob = lake.server.client_as(&lake.server.token("viewer", "bob"));
+        let topic = topic(&ann, "orders");
+        let id = deliver(&ann, &topic, "Number of orders per city");
+        assert_eq!(ended(&ann, &id)["status"], "success");
+        let bearer = format!("Bearer {}", lake.server.token("admin", "reader"));
+        let events = stream(&lake.server, &id, "", &[("Authorization", &bearer)]).all();
+        let answer = &events.last().expect("events").data;
+        assert_eq!(answer["outcome"], "answered", "{answer}");
+        let call = events.iter().find(|event| event.data["tool"] == "run_sql").expect("a call");
+        let path = format!("{TASKS}/{id}/results/{}", text(&call.data["call_id"]));
+        let csv = ann.get(&path);
+        assert_eq!((csv.status, csv.header("content-type")), (200, Some("text/csv; charset=utf-8")));
+        assert_eq!(csv.header("x-truncated"), Some("false"));
+        assert_eq!(csv.header("content-disposition"), Some("attachment; filename=\"result.csv\""));
+        let body = String::from_utf8(csv.body.clone()).expect("it is UTF-8");
+        assert!(body.contains("\"a,b\",2\r\n") && body.contains(",1\r\n"), "{body}");
+        let lines = String::from_utf8(ann.get(&format!("{path}?format=ndjson")).body).expect("it is UTF-8");
+        let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert!(rows.len() == 2 && rows.iter().any(|row| row["city"].is_null()), "{lines}");
+        refused(&ann.get(&format!("{path}?format=xlsx")), 400, "invalid_input");
+        refused(&ann.get(&format!("{path}?format=parquet")), 501, "not_yet");
+        refused(&bob.get(&path), 404, "not_found");
+        let none = format!("{TASKS}/{id}/results/{id}");
+        refused(&ann.get(&none), 404, "not_found");
+        assert_eq!(lake.server.client_as(&root).get(&path).status, 200, "an admin may read it");
+    }
+}
+
+#[test]
+fn edited_sql_passes_the_guard_and_is_logged_as_the_callers() {
+    const RUN: &str = "/api/v1/nl2sql/run";
+    for lake in lakes() {
+        let id = lake.source("shop.db");
+        let table = lake.physical_table(id, "orders", &[("id", "INTEGER"), ("city", "TEXT")]);
+        lake.run("shop.db", "INSERT INTO orders VALUES (1, 'x'), (2, 'y'), (3, NULL)");
+        let ann = lake.server.client_as(&lake.server.token("viewer", "ann"));
+        let run = |form: Value| ann.post(RUN, &form);
+        let sql = "SELECT id, city FROM orders ORDER BY id";
+        let all = ok(run(json!({ "datasource": "shop.db", "sql": sql })));
+        assert_eq!(all["rows"], json!([[1, "x"], [2, "y"], [3, null]]));
+        assert_eq!((&all["row_count"], &all["truncated"]), (&json!(3), &json!(false)));
+        assert_eq!((&all["columns"][1]["name"], &all["sql"]), (&json!("city"), &json!(sql)));
+        let some = ok(run(json!({ "datasource": "shop.db", "sql": sql, "maxRows": 2 })));
+        assert_eq!((&some["row_count"], &some["truncated"]), (&json!(2), &json!(true)));
+        for hostile in
+            ["DELETE FROM orders", "SELECT 1; SELECT 2", "PRAGMA user_version", "SELECT * FROM sqlite_master"]
+        {
+            let refusal = run(json!({ "datasource": "shop.db", "sql": hostile }));
+            refused(&refusal, 400, "guard_refused");
+        }
+        refused(&run(json!({ "datasource": "nowhere", "sql": "SELECT 1" })), 400, "invalid_input");
+        refused(&run(json!({ "datasource": "shop.db", "sql": " " })), 400, "invalid_input");
+        refused(
+            &run(json!({ "datasource": "shop.db", "sql": "SELECT 1", "maxRows": 0 })),
+            400,
+            "invalid_input",
+        );
+        assert_eq!(run(json!({ "datasource": "shop.db", "sql": "SELECT nothing FROM orders" })).status, 502);
+        let heat = ann.get(&format!("/api/v1/tables/{table}/access-stats")).data();
+        assert!(heat.to_string().contains("\"ann\""), "{heat}");
     }
 }
 

@@ -172,6 +172,9 @@ const OPERATIONS: &[Line] = &[
     ("getAgentTask", Hidden, &["<question>"], ""),
     ("streamTaskEvents", Hidden, &["<question>"], ""),
     ("cancelAgentTask", Hidden, &["<question>"], ""),
+    ("getResult", Hidden, &["<question>", "00000000-0000-0000-0000-000000000000"], ""),
+    ("runStatement", Refused, &[], r#"{"datasource": "<name>", "sql": "SELECT v FROM orders"}"#),
+    ("rateAnswer", Hidden, &["00000000-0000-0000-0000-000000000000"], r#"{"rating": "up"}"#),
     ("deleteTopic", Hidden, &["<topic>"], ""),
 
     ("updateTask", Refused, &["<task>"], r#"{"task": {"priority": "LOW"}}"#),

@@ -10,18 +10,21 @@ use serde::Serialize;
 
 use super::{Reply, etag};
 
+/// The media type of most answers.
+const JSON: &[&str] = &["application/json"];
+
 /// The return type of a handler.
 pub trait Answer: Send + 'static {
     /// The reply to send.
     fn reply(&self) -> &Reply;
     fn into_reply(self) -> Reply;
-    /// The media type and schema; `None`: no body.
+    /// The media types and the schema; `None`: no body.
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape>;
 }
 
-/// The body of an answer in the OpenAPI description.
+/// The body of an answer in the OpenAPI description, in one of these media types.
 pub struct AnswerShape {
-    pub media: &'static str,
+    pub media: &'static [&'static str],
     pub schema: Schema,
 }
 
@@ -67,7 +70,7 @@ impl<T: JsonSchema + Send + 'static> Answer for Data<T> {
             },
             "required": ["code", "message", "data"],
         });
-        Some(AnswerShape { media: "application/json", schema })
+        Some(AnswerShape { media: JSON, schema })
     }
 }
 
@@ -101,7 +104,7 @@ impl<T: JsonSchema + Send + 'static> Answer for Bare<T> {
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
-        Some(AnswerShape { media: "application/json", schema: generator.subschema_for::<T>() })
+        Some(AnswerShape { media: JSON, schema: generator.subschema_for::<T>() })
     }
 }
 
@@ -110,7 +113,7 @@ pub trait Media: Send + 'static {
     /// For the header.
     const CONTENT_TYPE: &'static str;
     /// For the OpenAPI description: without parameters.
-    const NAME: &'static str;
+    const NAMES: &'static [&'static str];
     /// Whether it is text.
     const TEXT: bool;
 }
@@ -121,7 +124,7 @@ macro_rules! media {
         pub struct $name;
         impl Media for $name {
             const CONTENT_TYPE: &'static str = $content_type;
-            const NAME: &'static str = $media;
+            const NAMES: &'static [&'static str] = &[$media];
             const TEXT: bool = $text;
         }
     )*};
@@ -171,7 +174,7 @@ impl<M: Media> Answer for File<M> {
 
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
         let schema = if M::TEXT { json_schema!({ "type": "string" }) } else { json_schema!({}) };
-        Some(AnswerShape { media: M::NAME, schema })
+        Some(AnswerShape { media: M::NAMES, schema })
     }
 }
 

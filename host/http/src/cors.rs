@@ -12,7 +12,7 @@ use super::Reply;
 
 const ALLOWED_HEADERS: &str =
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id";
-const EXPOSED_HEADERS: &str = "ETag, Retry-After, X-Request-Id";
+const EXPOSED_HEADERS: &str = "Content-Disposition, ETag, Retry-After, X-Request-Id, X-Truncated";
 /// Seconds that a browser may cache a preflight's answer.
 const MAX_AGE_S: u64 = 600;
 

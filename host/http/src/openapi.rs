@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::route::{Generators, Shape};
-use super::{Operation, Role};
+use super::{AnswerShape, Operation, Role};
 
 /// The head of the description.
 pub struct About {
@@ -171,7 +171,7 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
     } else {
         let mut success = json!({ "description": "Success" });
         if let Some(answer) = &shape.answer {
-            success["content"] = json!({ answer.media: { "schema": answer.schema } });
+            success["content"] = content(answer);
         }
         if route.versioned {
             success["headers"] = json!({ "ETag": {
@@ -184,7 +184,7 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
     if let Some((status, when)) = route.also {
         let mut also = json!({ "description": when });
         if let Some(answer) = shape.answer.as_ref().filter(|_| status != 204) {
-            also["content"] = json!({ answer.media: { "schema": answer.schema } });
+            also["content"] = content(answer);
         }
         responses.insert(status.to_string(), also);
     }
@@ -194,6 +194,11 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
     }
     responses.insert("default".to_owned(), error);
     Value::Object(responses)
+}
+
+fn content(answer: &AnswerShape) -> Value {
+    let media = answer.media.iter().map(|media| ((*media).to_owned(), json!({ "schema": answer.schema })));
+    Value::Object(media.collect())
 }
 
 fn codes(route: &Operation) -> Vec<&'static str> {

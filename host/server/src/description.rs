@@ -104,6 +104,9 @@ fn task_error() -> Value {
     json!({ "type": "object", "properties": { "code": text, "message": text } })
 }
 
+/// Members that not all events of a type have. Events of before there were outcomes have none.
+const OPTIONAL_MEMBERS: [&str; 5] = ["error", "outcome", "candidates", "reason", "suggestions"];
+
 /// The events of a task's stream, by type.
 fn task_event() -> Value {
     let event = |kind: &str, properties: Value| {
@@ -115,7 +118,8 @@ fn task_event() -> Value {
         });
         let members = members.as_object_mut().expect("written as an object above");
         members.extend(properties.as_object().cloned().unwrap_or_default());
-        let required: Vec<&String> = members.keys().filter(|name| *name != "error").collect();
+        let required: Vec<&String> =
+            members.keys().filter(|name| !OPTIONAL_MEMBERS.contains(&name.as_str())).collect();
         json!({ "type": "object", "required": required, "properties": members })
     };
     let text = json!({ "type": "string" });
@@ -132,6 +136,9 @@ fn task_event() -> Value {
             event("message", json!({
                 "message_id": text, "content": text,
                 "artifacts": { "type": "array", "items": { "$ref": "#/components/schemas/Artifact" } },
+                "outcome": { "enum": ["answered", "needs_clarification", "refused"] },
+                "candidates": { "type": "array", "items": { "$ref": "#/components/schemas/Candidate" } },
+                "reason": text, "suggestions": { "type": "array", "items": text, "maxItems": 3 },
             })),
             event("error", json!({ "code": text, "message": text, "retryable": { "type": "boolean" } })),
         ],

@@ -90,6 +90,9 @@ const INTERFACE: &[Endpoint] = &[
 const BESIDES: &[Endpoint] = &[
     ("PUT", "/api/v1/nl2sql/topics/{topic_id}", Viewer, &[]),
     ("DELETE", "/api/v1/nl2sql/topics/{topic_id}", Viewer, &[]),
+    ("GET", "/api/v1/nl2sql/tasks/{task_id}/results/{call_id}", Viewer, &["format"]),
+    ("POST", "/api/v1/nl2sql/run", Viewer, &[]),
+    ("POST", "/api/v1/nl2sql/messages/{message_id}/feedback", Viewer, &[]),
     ("POST", "/mcp", Viewer, &[]),
     ("GET", "/api/v1/engines", Viewer, &[]),
     ("POST", "/api/v1/engines", Admin, &[]),

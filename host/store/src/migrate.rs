@@ -56,6 +56,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(23, "0023_what_engines_hide"),
     migration!(24, "0024_edited_definitions"),
     migration!(25, "0025_shared_runs"),
+    migration!(26, "0026_answers"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -61,7 +61,10 @@ fn the_one(name: &str, mut found: Vec<TableHead>, chinese: bool) -> Result<Table
     match found.len() {
         0 => Err(Error::not_found(words::no_table(name, chinese))),
         1 => Ok(found.remove(0)),
-        _ => Err(Error::invalid_input(words::several(name, &found, chinese))),
+        _ => {
+            let error = Error::invalid_input(words::several(name, &found, chinese));
+            Err(found.iter().fold(error, |error, table| error.with("candidate", words::quoted_name(table))))
+        }
     }
 }
 

@@ -22,3 +22,13 @@ pub fn several(name: &str, found: &[TableHead], chinese: bool) -> String {
 fn full_name(table: &TableHead) -> String {
     format!("{}.{}.{}", table.datasource, table.database, table.name)
 }
+
+/// The full name as it can be written in another question: `"shop.db".main.orders`.
+pub fn quoted_name(table: &TableHead) -> String {
+    let part = |name: &String| {
+        let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let mark = if name.contains('"') { '\'' } else { '"' };
+        if is_plain { name.clone() } else { format!("{mark}{name}{mark}") }
+    };
+    [&table.datasource, &table.database, &table.name].map(part).join(".")
+}

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::topics::Rating;
+
 /// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 50;
 pub const PAGE_SIZE_MAX: i64 = 200;
@@ -14,6 +16,13 @@ pub const PAGE_SIZE_MAX: i64 = 200;
 pub const DATASOURCES_MAX: usize = 200;
 /// Characters of a title.
 const TITLE_MAX: usize = 500;
+/// Characters of the name of a data source, and of a statement.
+const NAME_MAX: usize = 100;
+const SQL_MAX: usize = 100_000;
+/// Rows of a statement.
+const RUN_ROWS_MAX: i64 = 10_000;
+/// Characters of a comment.
+const COMMENT_MAX: usize = 2_000;
 /// Characters of a question.
 const CONTENT_MAX: usize = 10_000;
 
@@ -25,10 +34,61 @@ pub struct TopicPath {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub struct MessagePath {
+    #[serde(deserialize_with = "form::uuid")]
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    pub message_id: Uuid,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct RateAnswer {
+    pub rating: Rating,
+    pub comment: Option<Text<0, COMMENT_MAX>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub struct TaskPath {
     #[serde(deserialize_with = "form::uuid")]
     #[schemars(with = "String", extend("format" = "uuid"))]
     pub task_id: Uuid,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ResultPath {
+    #[serde(deserialize_with = "form::uuid")]
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    pub task_id: Uuid,
+    /// Of an event `tool_result`.
+    #[serde(deserialize_with = "form::uuid")]
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    pub call_id: Uuid,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ResultQuery {
+    #[serde(default)]
+    pub format: ResultFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultFormat {
+    #[default]
+    Csv,
+    Ndjson,
+    /// Not implemented yet.
+    Parquet,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStatement {
+    /// The name of a data source.
+    pub datasource: Text<1, NAME_MAX>,
+    /// One statement that reads.
+    pub sql: Text<1, SQL_MAX>,
+    /// Absent: 1,000.
+    pub max_rows: Option<Number<1, RUN_ROWS_MAX>>,
 }
 
 /// The page of topics (newest first) or of messages (oldest first).

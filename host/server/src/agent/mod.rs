@@ -3,6 +3,8 @@
 
 pub mod access;
 pub mod forms;
+mod outcome;
+mod results;
 mod steps;
 mod tasks;
 #[cfg(test)]
@@ -10,7 +12,7 @@ mod testing;
 mod topics;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -20,7 +22,7 @@ use lakeport_http::{Json, Nothing, Route};
 use crate::core::{Core, stands_on_core};
 use crate::datasources::Datasources;
 use crate::part::{Part, RetentionRule, Start, Worker};
-use crate::plugins::Plugins;
+use crate::plugins::{CALL_CODES, Plugins};
 use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
 use forms::McpMessage;
@@ -28,6 +30,11 @@ use steps::model::Model;
 use steps::offline::Offline;
 use steps::schema::SchemaCache;
 use tasks::streams::Streams;
+
+/// The error codes of queries: of those of an answer, and of a caller's own.
+static AGAIN: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["guard_refused", "not_yet"]].concat());
+static OWN: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed", "guard_refused"]].concat());
 
 /// The change log's topic of a task's steps; the key is the task's id. With [`asked_key`] it is a request to
 /// the agent: to start, or to stop.
@@ -58,6 +65,8 @@ pub fn part() -> Part<Agent> {
         workers: vec![Worker::new(Start::AfterSetUp, worker::run_worker)],
         retained: vec![RetentionRule::days(tasks::store::RETAINED, |settings| settings.topics_days)],
         error_codes: &[
+            "guard_refused",
+            "not_an_answer",
             "not_owner",
             "queue_full",
             "task_running",
@@ -190,6 +199,15 @@ fn topics() -> Vec<Route<Agent>> {
             "List a topic's messages, oldest first",
             topics::api::messages,
         ),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/messages/{message_id}/feedback",
+            Viewer,
+            "rateAnswer",
+            "Say what you think of an answer; replaces what you said before",
+            topics::api::rate,
+        )
+        .refuses(&["not_an_answer", "not_owner"]),
     ]
 }
 
@@ -230,6 +248,25 @@ fn tasks() -> Vec<Route<Agent>> {
             tasks::api::cancel,
         )
         .refuses(&["not_owner", "not_running"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/tasks/{task_id}/results/{call_id}",
+            Viewer,
+            "getResult",
+            "Get the table of a call as a file; where the answer has only its first rows, the query runs again",
+            results::api::result,
+        )
+        .refuses(&AGAIN),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/run",
+            Viewer,
+            "runStatement",
+            "Run one statement that reads, through the guard, as the caller's query",
+            results::api::run_statement,
+        )
+        .reading()
+        .refuses(&OWN),
         Route::not_yet::<Nothing, Nothing, Json<McpMessage>>(
             Method::POST,
             "/mcp",

@@ -34,6 +34,8 @@ pub async fn ask(db: &Db, topic: &Topic, content: &str) -> i64 {
         says: Says::User,
         content: content.to_owned(),
         artifacts: "[]".to_owned(),
+        outcome: None,
+        feedback: None,
         created_at_ms: 6,
     };
     let new = NewTask {

@@ -30,17 +30,28 @@ const ORIGIN: &str = "agent";
 
 impl TopicAccess {
     pub(super) async fn queried(&self, request: &QueryRequest) -> Result<QueryResult, PluginError> {
-        let source = self.sources().await?.named(&request.datasource)?;
         if self.queries.fetch_add(1, Ordering::Relaxed) >= QUERIES_MAX {
             return Err(error("limit_exceeded", format!("a task has {QUERIES_MAX} queries at most")));
         }
-        let judged = self.judge(source, &request.sql).await?;
         let limits = QueryLimits {
             max_rows: at_most(request.max_rows, ROWS_MAX) as usize,
             max_bytes: at_most(request.max_bytes, BYTES_MAX) as usize,
             timeout: Duration::from_millis(at_most(request.timeout_ms, TIMEOUT_MAX_MS).into()),
         };
-        let mut unwritten = self.unwritten(source, &judged.reads);
+        self.run_as(&request.datasource, &request.sql, limits, ORIGIN).await
+    }
+
+    /// Runs a statement within these limits; `origin` is for the log of queries.
+    pub async fn run_as(
+        &self,
+        datasource: &str,
+        sql: &str,
+        limits: QueryLimits,
+        origin: &'static str,
+    ) -> Result<QueryResult, PluginError> {
+        let source = self.sources().await?.named(datasource)?;
+        let judged = self.judge(source, sql).await?;
+        let mut unwritten = self.unwritten(source, &judged.reads, origin);
         let answer = self.answer(source, &judged, limits).await;
         unwritten.write(&answer).await;
         answer
@@ -85,7 +96,7 @@ impl TopicAccess {
         Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
     }
 
-    fn unwritten(&self, source: &Datasource, reads: &[Used]) -> Unwritten {
+    fn unwritten(&self, source: &Datasource, reads: &[Used], origin: &'static str) -> Unwritten {
         let tables = reads.iter().filter_map(|used| {
             let (id, name) = used.known.clone()?;
             Some((i64::try_from(id).ok()?, name))
@@ -95,7 +106,7 @@ impl TopicAccess {
             read: tables.collect(),
             written: Vec::new(),
             asked_by: self.asked.caller_name.clone(),
-            origin: ORIGIN.into(),
+            origin: origin.into(),
             outcome: Outcome::Cancelled,
             at_ms: self.state.clock.now_ms(),
         };

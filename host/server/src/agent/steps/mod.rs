@@ -29,6 +29,7 @@ use uuid::Uuid;
 use self::model::{Conversation, Model, ModelError, Next, Said};
 use self::tools::Tools;
 use super::TOPIC;
+use super::outcome::Answer;
 use super::tasks::Task;
 use super::tasks::event::{Step, ToolResult};
 use super::tasks::store::{self, End, Progress, Worker};
@@ -153,7 +154,7 @@ impl Run {
                     self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
                 }
                 Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
-                Next::Answer(content) => return self.answer(&content).await,
+                Next::Answer(answer) => return self.answer(answer).await,
             }
         }
         let message = format!(
@@ -228,9 +229,10 @@ impl Run {
     }
 
     /// Ends the task with an answer.
-    async fn answer(&mut self, content: &str) -> Result<(), Stop> {
+    async fn answer(&mut self, answer: Answer) -> Result<(), Stop> {
         // PostgreSQL refuses texts with this character.
-        let content = shortened(&content.replace('\0', ""), ANSWER_MAX_CHARS);
+        let content = shortened(&answer.content.replace('\0', ""), ANSWER_MAX_CHARS);
+        let outcome = answer.outcome.bounded(&content);
         let (message_id, artifacts) = (Uuid::now_v7().to_string(), self.artifacts());
         let message = Message {
             message_id: message_id.clone(),
@@ -238,9 +240,11 @@ impl Run {
             says: Says::Assistant,
             content: content.clone(),
             artifacts: Value::from(artifacts.clone()).to_string(),
+            outcome: Some(outcome.clone()),
+            feedback: None,
             created_at_ms: self.clock.now_ms(),
         };
-        self.push(Step::Message { message_id, content, artifacts });
+        self.push(Step::Message { message_id, content, artifacts, outcome });
         self.store(Some((End::Success, Some(&message)))).await
     }
 

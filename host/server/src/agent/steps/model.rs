@@ -4,6 +4,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
 
 /// A model that plans.
@@ -32,7 +33,7 @@ pub enum Next {
     /// A call of a tool, whose result the model gets.
     Call { tool: String, input: Value },
     /// The answer. It ends the task.
-    Answer(String),
+    Answer(Answer),
 }
 
 impl From<Next> for Said {

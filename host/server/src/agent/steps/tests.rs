@@ -75,7 +75,7 @@ fn think(thought: &str) -> Next {
 }
 
 fn answer(content: &str) -> Next {
-    Next::Answer(content.to_owned())
+    Next::Answer(Answer::new(content))
 }
 
 /// A task started by this worker, with this script.

@@ -39,6 +39,8 @@ pub async fn deliver(
         says: Says::User,
         content: body.content.0.clone(),
         artifacts: "[]".to_owned(),
+        outcome: None,
+        feedback: None,
         created_at_ms: now_ms,
     };
     topics::store::add_message(&mut tx, topic.id, &message).await?;
@@ -73,7 +75,7 @@ fn refuse_full(state: &Agent, waiting: Waiting) -> Result<(), Error> {
 }
 
 /// A task that the caller may read, or 404.
-async fn readable(state: &Agent, caller: &Caller, task_id: Uuid) -> Result<Task, Error> {
+pub async fn readable(state: &Agent, caller: &Caller, task_id: Uuid) -> Result<Task, Error> {
     let task = store::find(&state.db, &task_id.to_string()).await?;
     let task = task.filter(|task| may_read(caller, &task.owner));
     task.ok_or_else(|| Error::not_found("task", task_id))

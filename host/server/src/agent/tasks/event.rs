@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::agent::outcome::Outcome;
 use crate::agent::time_of;
 
 /// One step of a task.
@@ -10,7 +11,7 @@ pub enum Step {
     Thinking { content: String },
     ToolCall { call_id: String, tool: String, input: Value },
     ToolResult(ToolResult),
-    Message { message_id: String, content: String, artifacts: Vec<Value> },
+    Message { message_id: String, content: String, artifacts: Vec<Value>, outcome: Outcome },
     Error { code: String, message: String, retryable: bool },
 }
 
@@ -75,10 +76,19 @@ impl Step {
                     put("error", json!({ "code": error.code, "message": error.message }));
                 }
             }
-            Step::Message { message_id, content, artifacts } => {
+            Step::Message { message_id, content, artifacts, outcome } => {
                 put("message_id", json!(message_id));
                 put("content", json!(content));
                 put("artifacts", json!(artifacts));
+                put("outcome", json!(outcome.as_str()));
+                match outcome {
+                    Outcome::Answered => {}
+                    Outcome::NeedsClarification { candidates } => put("candidates", json!(candidates)),
+                    Outcome::Refused { reason, suggestions } => {
+                        put("reason", json!(reason));
+                        put("suggestions", json!(suggestions));
+                    }
+                }
             }
             Step::Error { code, message, retryable } => {
                 put("code", json!(code));
@@ -135,6 +145,8 @@ impl Step {
                 message_id: text(&data, "message_id")?,
                 content: text(&data, "content")?,
                 artifacts: serde_json::from_value(data["artifacts"].take()).ok()?,
+                // Answers of before there were outcomes have none.
+                outcome: serde_json::from_value(data).unwrap_or_default(),
             },
             ERROR => Step::Error {
                 code: text(&data, "code")?,
@@ -191,7 +203,11 @@ mod tests {
         let Step::ToolResult(plain) = result(Ok(json!({}))) else { panic!() };
         let artifacts = vec![json!({ "kind": "sql", "sql": "SELECT 1" })];
         read_again(&Step::ToolResult(ToolResult { artifacts: artifacts.clone(), ..plain }));
-        read_again(&Step::Message { message_id: "m".into(), content: "42".into(), artifacts });
+        let outcome = Outcome::Answered;
+        read_again(&Step::Message { message_id: "m".into(), content: "42".into(), artifacts, outcome });
+        let outcome = Outcome::Refused { reason: "why".into(), suggestions: vec!["how?".into()] };
+        let (message_id, content, artifacts) = ("m".into(), "no".into(), Vec::new());
+        read_again(&Step::Message { message_id, content, artifacts, outcome });
         read_again(&Step::Error { code: "interrupted".into(), message: "m".into(), retryable: true });
     }
 

@@ -41,7 +41,7 @@ impl Answer for TaskEvents {
     }
 
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
-        Some(AnswerShape { media: "text/event-stream", schema: json_schema!({ "type": "string" }) })
+        Some(AnswerShape { media: &["text/event-stream"], schema: json_schema!({ "type": "string" }) })
     }
 }
 

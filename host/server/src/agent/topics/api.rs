@@ -6,9 +6,11 @@ use lakeport_http::{Bare, Caller, Json, Nothing};
 use lakeport_store::Tx;
 use uuid::Uuid;
 
-use super::view::{DeletedTopic, List, MessageView, TopicView};
-use super::{Topic, check_owner, may_read, readable, store, unknown};
-use crate::agent::forms::{CreateTopic, DATASOURCES_MAX, ListQuery, TopicPath, UpdateTopic};
+use super::view::{DeletedTopic, FeedbackView, List, MessageView, TopicView};
+use super::{Feedback, Says, Topic, check_owner, may_read, readable, store, unknown};
+use crate::agent::forms::{
+    CreateTopic, DATASOURCES_MAX, ListQuery, MessagePath, RateAnswer, TopicPath, UpdateTopic,
+};
 use crate::agent::tasks;
 use crate::agent::{self, Agent, Call};
 use crate::audit::{Change, Commit};
@@ -140,6 +142,27 @@ async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
 fn busy(task_id: &str) -> Error {
     let message = format!("the topic's task {task_id} is not done; wait for its end, or cancel it");
     Error::conflict("task_running", message)
+}
+
+/// `POST /api/v1/nl2sql/messages/{message_id}/feedback`
+pub async fn rate(call: Call<MessagePath, Nothing, Json<RateAnswer>>) -> Result<Bare<FeedbackView>, Error> {
+    let (state, body) = (&call.state, &*call.body);
+    let message_id = call.path.message_id;
+    let mut tx = state.db.begin().await?;
+    let found = store::author(&mut tx, &message_id.to_string()).await?;
+    let (id, says, owner) = found
+        .filter(|(_, _, owner)| may_read(&call.caller, owner))
+        .ok_or_else(|| Error::not_found("message", message_id))?;
+    check_owner(&call.caller, &owner)?;
+    if says != Says::Assistant {
+        let message = "the message is a question; answers are rated";
+        return Err(Error::conflict("not_an_answer", message));
+    }
+    let comment = body.comment.as_ref().map(|comment| comment.0.clone());
+    let feedback = Feedback { rating: body.rating, comment, at_ms: state.clock.now_ms() };
+    store::set_feedback(&mut tx, id, &feedback).await?;
+    let change = Change::of("message", message_id).after(&feedback);
+    call.commit(tx, change, Bare::new(&FeedbackView::from(feedback))).await
 }
 
 /// `GET /api/v1/nl2sql/topics/{topic_id}/messages`

@@ -10,6 +10,8 @@ use lakeport_http::{Caller, Role};
 use lakeport_store::Db;
 use uuid::Uuid;
 
+use crate::agent::outcome::Outcome;
+
 /// A stored topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
@@ -45,6 +47,21 @@ impl Says {
     }
 }
 
+/// What the reader of an answer thinks of it. In the store it is JSON.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Feedback {
+    pub rating: Rating,
+    pub comment: Option<String>,
+    pub at_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rating {
+    Up,
+    Down,
+}
+
 /// A stored message.
 pub struct Message {
     pub message_id: String,
@@ -53,6 +70,9 @@ pub struct Message {
     pub content: String,
     /// A JSON array.
     pub artifacts: String,
+    /// Of an answer.
+    pub outcome: Option<Outcome>,
+    pub feedback: Option<Feedback>,
     pub created_at_ms: i64,
 }
 

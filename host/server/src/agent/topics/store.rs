@@ -4,7 +4,7 @@ use lakeport_base::Error;
 use lakeport_http::Paging;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
-use super::{Message, Says, Topic};
+use super::{Feedback, Message, Says, Topic};
 
 /// Columns of a topic, in the order of [`topic`], from an index.
 macro_rules! topics {
@@ -104,20 +104,22 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
 pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<bool, Error> {
     const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, updated_at = $2, \
         last_task_id = CASE WHEN $3 = 'user' THEN $4 ELSE last_task_id END WHERE id = $1";
-    const INSERT: &str = "INSERT INTO messages (message_id, topic, task_id, role, content, artifacts, created_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    const INSERT: &str = "INSERT INTO messages (message_id, topic, task_id, role, content, artifacts, outcome, \
+        created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let (says, task_id) = (message.says.as_str(), message.task_id.as_str());
     let counted = [topic.into(), message.created_at_ms.into(), says.into(), task_id.into()];
     if tx.execute(COUNT, &counted).await? == 0 {
         return Ok(false);
     }
-    let values: [Value; 7] = [
+    let outcome = message.outcome.as_ref().map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    let values: [Value; 8] = [
         message.message_id.as_str().into(),
         topic.into(),
         task_id.into(),
         says.into(),
         message.content.as_str().into(),
         message.artifacts.as_str().into(),
+        outcome.into(),
         message.created_at_ms.into(),
     ];
     tx.execute(INSERT, &values).await?;
@@ -126,11 +128,12 @@ pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<b
 
 /// One page of a topic's messages, oldest first, and the total. 400 if they are too large for a page.
 pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<Message>), Error> {
-    const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, created_at FROM messages \
+    const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, outcome, created_at, feedback FROM messages \
         WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
     const SUMS: &str = "SELECT (SELECT count(*) FROM messages WHERE topic = $1), \
         CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
-        (SELECT octet_length(content) + octet_length(artifacts) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
+        (SELECT octet_length(content) + octet_length(artifacts) + coalesce(octet_length(outcome), 0) \
+        + coalesce(octet_length(feedback), 0) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
         LIMIT $2 OFFSET $3) AS page";
     let values = [topic.into(), paging.page_size.into(), paging.offset().into()];
     let sums = db.read(SUMS, &values).await?;
@@ -140,14 +143,43 @@ pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<
     Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
 }
 
+/// Of a message: its internal id, its author, the owner of its topic.
+pub async fn author(tx: &mut Tx, message_id: &str) -> Result<Option<(i64, Says, String)>, Error> {
+    const FIND: Either = Either {
+        sqlite: "SELECT m.id, m.role, t.owner FROM messages m JOIN topics t ON t.id = m.topic WHERE m.message_id = $1",
+        postgres: "SELECT m.id, m.role, t.owner FROM messages m JOIN topics t ON t.id = m.topic WHERE m.message_id = $1 \
+            FOR UPDATE OF m",
+    };
+    let rows = tx.query(tx.words(FIND), &[message_id.into()]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, says(&row.get::<String>(1)?), row.get(2)?))).transpose()
+}
+
+/// Writes what a reader thinks of an answer, in place of what it was before.
+pub async fn set_feedback(tx: &mut Tx, id: i64, feedback: &Feedback) -> Result<(), Error> {
+    let feedback = serde_json::to_string(feedback).map_err(Error::internal)?;
+    tx.execute("UPDATE messages SET feedback = $2 WHERE id = $1", &[id.into(), feedback.into()])
+        .await
+        .map(drop)
+}
+
+fn says(role: &str) -> Says {
+    if role == Says::User.as_str() { Says::User } else { Says::Assistant }
+}
+
 fn message(row: &Row) -> Result<Message, Error> {
     let role: String = row.get(2)?;
+    let outcome: Option<String> = row.get(5)?;
+    let outcome = outcome.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal)?;
+    let feedback: Option<String> = row.get(7)?;
+    let feedback = feedback.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal)?;
     Ok(Message {
         message_id: row.get(0)?,
         task_id: row.get(1)?,
-        says: if role == Says::User.as_str() { Says::User } else { Says::Assistant },
+        says: says(&role),
         content: row.get(3)?,
         artifacts: row.get(4)?,
-        created_at_ms: row.get(5)?,
+        outcome,
+        feedback,
+        created_at_ms: row.get(6)?,
     })
 }

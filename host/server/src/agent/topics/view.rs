@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Message, Says, Topic};
+use super::{Feedback, Message, Rating, Says, Topic};
+use crate::agent::outcome::{Candidate, Outcome};
 use crate::agent::time_of;
 
 /// One page of a list.
@@ -93,6 +94,16 @@ pub struct MessageView {
     /// The stored artifacts.
     #[schemars(with = "Vec<ArtifactView>")]
     artifacts: Box<RawValue>,
+    /// Of an answer: `answered`, `needs_clarification` or `refused`; null for a question.
+    outcome: Option<String>,
+    /// The meanings to choose from, if it needs clarification.
+    candidates: Vec<Candidate>,
+    /// Why it was refused.
+    reason: Option<String>,
+    /// Up to three questions that could be answered instead.
+    suggestions: Vec<String>,
+    /// What the reader of the answer thinks of it.
+    feedback: Option<FeedbackView>,
     #[schemars(extend("format" = "date-time"))]
     created_at: String,
 }
@@ -134,6 +145,7 @@ enum ArtifactCell {
 
 impl MessageView {
     pub fn new(topic_id: &str, message: Message) -> Result<MessageView, Error> {
+        let outcome = message.outcome.as_ref();
         Ok(MessageView {
             message_id: message.message_id,
             topic_id: topic_id.to_owned(),
@@ -141,8 +153,30 @@ impl MessageView {
             role: message.says,
             content: message.content,
             artifacts: RawValue::from_string(message.artifacts).map_err(Error::internal)?,
+            outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
+            candidates: outcome.map_or(&[][..], Outcome::candidates).to_vec(),
+            reason: outcome.and_then(Outcome::reason).map(str::to_owned),
+            suggestions: outcome.map_or(&[][..], Outcome::suggestions).to_vec(),
+            feedback: message.feedback.map(FeedbackView::from),
             created_at: time_of(message.created_at_ms),
         })
+    }
+}
+
+/// A reader's opinion of an answer.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Feedback")]
+pub struct FeedbackView {
+    rating: Rating,
+    comment: Option<String>,
+    #[schemars(extend("format" = "date-time"))]
+    created_at: String,
+}
+
+impl From<Feedback> for FeedbackView {
+    fn from(feedback: Feedback) -> FeedbackView {
+        let Feedback { rating, comment, at_ms } = feedback;
+        FeedbackView { rating, comment, created_at: time_of(at_ms) }
     }
 }
 

@@ -4,8 +4,10 @@
 use lakeport_base::text::shortened;
 use serde_json::Value;
 
+use super::CANDIDATE;
 use super::figure::{Figure, sum};
 use super::question::Direction;
+use crate::agent::outcome::{Answer, Candidate, Outcome};
 use crate::agent::steps::model::Language;
 use crate::agent::tasks::event::ToolError;
 
@@ -237,7 +239,7 @@ impl<'r> Rows<'r> {
 }
 
 /// The found tables, or the fields of the requested one: of the first by default.
-pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>) -> String {
+pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>) -> Answer {
     let tables = list(&found["tables"]);
     let asked = fields.flatten();
     let called = |table: &&Value, ends: fn(&str, &str) -> bool| {
@@ -279,14 +281,40 @@ pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>
         };
         (head, tables.iter().take(TABLES_SHOWN).map(whole).collect())
     };
-    format!("{head}\n{}", lines.join("\n"))
+    Answer::new(format!("{head}\n{}", lines.join("\n")))
 }
 
-pub fn no_table(language: Language) -> String {
-    match language {
-        Language::English => "I found no table that fits the question.".to_owned(),
-        Language::Chinese => "没有找到与问题相符的表。".to_owned(),
-    }
+pub fn no_table(language: Language) -> Answer {
+    let content = match language {
+        Language::English => "I found no table that fits the question.",
+        Language::Chinese => "没有找到与问题相符的表。",
+    };
+    let outcome = Outcome::Refused { reason: content.to_owned(), suggestions: Vec::new() };
+    Answer { content: content.to_owned(), outcome }
+}
+
+/// Asks which of several tables is meant; the tool names them in full.
+pub fn which_table(language: Language, error: &ToolError, direction: Direction) -> Answer {
+    let candidate = |(_, name): &(String, String)| {
+        let label = one_line(name, VALUE_MAX_CHARS);
+        let content = match (language, direction) {
+            (Language::English, Direction::Upstream) => format!("What is the upstream of `{name}`?"),
+            (Language::English, Direction::Downstream) => format!("What is the downstream of `{name}`?"),
+            (Language::English, Direction::Both) => format!("What is the lineage of `{name}`?"),
+            (Language::Chinese, Direction::Upstream) => format!("`{name}` 的上游"),
+            (Language::Chinese, Direction::Downstream) => format!("`{name}` 的下游"),
+            (Language::Chinese, Direction::Both) => format!("`{name}` 的血缘"),
+        };
+        Candidate { label, content }
+    };
+    let named = error.context.iter().filter(|(name, _)| name == CANDIDATE);
+    let candidates: Vec<Candidate> = named.map(candidate).collect();
+    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
+    let content = match language {
+        Language::English => format!("Several tables have that name. Which one is meant?{names}"),
+        Language::Chinese => format!("有多张表叫这个名字，指的是哪一张？{names}"),
+    };
+    Answer { content, outcome: Outcome::NeedsClarification { candidates } }
 }
 
 /// The upstream and downstream tables of a table.
@@ -347,7 +375,7 @@ pub fn help(language: Language) -> String {
 }
 
 /// Why there is no answer, and which questions can be answered.
-pub fn refused(language: Language, error: &ToolError) -> String {
+pub fn refused(language: Language, error: &ToolError) -> Answer {
     let message = one_line(&error.message, 5 * COMMENT_MAX_CHARS);
     // The prefix appears only once.
     let message = ["This cannot be answered: ", "无法回答："]
@@ -358,21 +386,15 @@ pub fn refused(language: Language, error: &ToolError) -> String {
         Language::English => format!("I cannot answer that: {message}"),
         Language::Chinese => format!("无法回答这个问题：{message}"),
     };
-    let could: Vec<String> = error
-        .context
-        .iter()
-        .filter(|(name, _)| name == "could")
-        .take(COULD_SHOWN)
-        .map(|(_, question)| format!("- {}", one_line(question, COMMENT_MAX_CHARS)))
-        .collect();
-    if could.is_empty() {
-        return said;
-    }
-    let could = could.join("\n");
-    match language {
-        Language::English => format!("{said}\n\nWhat I could answer:\n{could}"),
-        Language::Chinese => format!("{said}\n\n可以这样问：\n{could}"),
-    }
+    let named = error.context.iter().filter(|(name, _)| name == "could").take(COULD_SHOWN);
+    let suggestions: Vec<String> = named.map(|(_, question)| one_line(question, COMMENT_MAX_CHARS)).collect();
+    let could: String = suggestions.iter().map(|question| format!("\n- {question}")).collect();
+    let content = match language {
+        _ if could.is_empty() => said,
+        Language::English => format!("{said}\n\nWhat I could answer:{could}"),
+        Language::Chinese => format!("{said}\n\n可以这样问：{could}"),
+    };
+    Answer { content, outcome: Outcome::Refused { reason: message.to_owned(), suggestions } }
 }
 
 fn capitalised(text: &str) -> String {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::question::{Asks, Subject};
 use super::model::{Conversation, Language, Model, ModelError, Next, Said};
+use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{ToolError, ToolResult};
 
 const SEARCH: &str = "search_catalog";
@@ -22,6 +23,8 @@ const WRITE: &str = "write_sql";
 const RUN: &str = "run_sql";
 const DRAW: &str = "draw_chart";
 const LINEAGE: &str = "lineage";
+/// The context of an error that names one of several meanings.
+const CANDIDATE: &str = "candidate";
 
 /// Tables of a search.
 const TABLES: u32 = 10;
@@ -51,13 +54,17 @@ impl Model for Offline {
     }
 }
 
+fn told(content: String) -> Next {
+    Next::Answer(Answer::new(content))
+}
+
 fn next(conversation: &Conversation) -> Result<Next, ModelError> {
     let plan = Plan { conversation, language: conversation.language };
     match question::read(&conversation.question) {
         Asks::Data => plan.data(),
         Asks::Tables { fields } => plan.tables(fields.then(|| question::named(&conversation.question))),
         Asks::Lineage(subject) => plan.lineage(&subject),
-        Asks::Help => Ok(Next::Answer(answer::help(plan.language))),
+        Asks::Help => Ok(told(answer::help(plan.language))),
     }
 }
 
@@ -120,7 +127,7 @@ impl<'c> Plan<'c> {
         }
         // The answer is given even if drawing failed.
         let rows = run.artifacts.iter().find(|artifact| artifact["kind"] == "table").unwrap_or(result);
-        Ok(Next::Answer(answer::of_rows(self.language, written, rows)))
+        Ok(told(answer::of_rows(self.language, written, rows)))
     }
 
     /// A thought about the found tables.
@@ -184,7 +191,10 @@ impl<'c> Plan<'c> {
     fn lineage(&self, subject: &Subject) -> Result<Next, ModelError> {
         if let Some(done) = self.done(LINEAGE) {
             return match &done.outcome {
-                Ok(graph) => Ok(Next::Answer(answer::of_lineage(self.language, graph, subject.direction))),
+                Ok(graph) => Ok(told(answer::of_lineage(self.language, graph, subject.direction))),
+                Err(error) if error.context.iter().any(|(name, _)| name == CANDIDATE) => {
+                    Ok(Next::Answer(answer::which_table(self.language, error, subject.direction)))
+                }
                 Err(error) => self.cannot(LINEAGE, error),
             };
         }

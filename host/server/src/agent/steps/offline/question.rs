@@ -337,7 +337,8 @@ fn quoted(question: &str) -> Option<String> {
         let (_, rest) = question.split_once(open)?;
         let (name, _) = rest.split_once(close)?;
         let name = name.trim();
-        (!name.is_empty() && !name.contains(char::is_whitespace)).then(|| name.to_owned())
+        let is_name = !name.is_empty() && (open == '`' || !name.contains(char::is_whitespace));
+        is_name.then(|| name.to_owned())
     })
 }
 

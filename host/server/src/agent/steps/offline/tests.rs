@@ -1,10 +1,17 @@
 use serde_json::json;
 
 use super::*;
+use crate::agent::outcome::Outcome;
 use crate::agent::tasks::event::Step;
 
 /// Runs with tools that answer from this list, each once; returns the calls with inputs, and the answer.
 fn played(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<(String, Value)>, String) {
+    let (calls, answer) = ended(question, outcomes);
+    (calls, answer.content)
+}
+
+/// The same, with how it ended.
+fn ended(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<(String, Value)>, Answer) {
     let mut conversation = Conversation::new(question, Vec::new());
     let mut calls = Vec::new();
     loop {
@@ -221,4 +228,32 @@ fn tables_and_fields_are_listed_on_lines_of_their_own() {
     assert_eq!(answer, "I found no table that fits the question.");
     let (_, answer) = played("which tables are about cats", &[(SEARCH, Ok(found(&[])))]);
     assert_eq!(answer, "I found no table that fits the question.");
+}
+
+#[test]
+fn what_cannot_be_answered_says_why_and_what_could_be() {
+    let refusal = error("cannot_answer", &["How many orders?", "How many shops?", "a", "b"]);
+    let (_, answer) =
+        ended("How many unicorns?", &[("search_catalog", Ok(found(&[]))), ("write_sql", Err(refusal))]);
+    let Outcome::Refused { reason, suggestions } = &answer.outcome else { panic!("{answer:?}") };
+    assert_eq!(suggestions.len(), 3);
+    assert!(
+        answer.content.contains(reason.as_str()) && answer.content.contains(&suggestions[2]),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_table_that_several_have_the_name_of_is_asked_for() {
+    let context =
+        ["a.main.orders", "b.main.orders"].map(|name| (CANDIDATE.to_owned(), name.to_owned())).to_vec();
+    let several = ToolError { context, ..error("invalid_input", &[]) };
+    for (question, direction) in [("What is the lineage of orders?", "lineage"), ("orders 的下游", "下游")]
+    {
+        let (_, answer) = ended(question, &[("lineage", Err(several.clone()))]);
+        let Outcome::NeedsClarification { candidates } = &answer.outcome else { panic!("{answer:?}") };
+        let Asks::Lineage(subject) = question::read(&candidates[1].content) else { panic!("{candidates:?}") };
+        assert_eq!(subject.table.as_deref(), Some("b.main.orders"));
+        assert!(candidates[1].content.contains(direction) && answer.content.contains(&candidates[0].label));
+    }
 }

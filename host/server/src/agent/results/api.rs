@@ -1,0 +1,169 @@
+//! Handlers of results.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lakeport_base::error::{Detail, Error};
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::query::QueryResult;
+use lakeport_http::{Bare, Caller, Json, Nothing};
+use lakeport_physical::QueryLimits;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::view::{ResultFile, RunView};
+use super::{Statement, Table, shown};
+use crate::agent::access::{Asked, TopicAccess};
+use crate::agent::forms::{ResultPath, ResultQuery, RunStatement};
+use crate::agent::tasks::api::readable;
+use crate::agent::tasks::event::Step;
+use crate::agent::tasks::store;
+use crate::agent::{Agent, Call};
+use crate::plugins::answered;
+
+/// Rows of a file, its bytes as values, and the time that its query may take.
+const FILE_ROWS_MAX: usize = 100_000;
+const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
+const FILE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same of rows that are shown.
+const SHOWN_ROWS_DEFAULT: i64 = 1_000;
+const SHOWN_BYTES_MAX: usize = 4 * 1024 * 1024;
+const SHOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Files that are made, and statements that run, at the same time; others wait, within the time of their requests.
+static FILES: Semaphore = Semaphore::const_new(4);
+static RUNS: Semaphore = Semaphore::const_new(8);
+/// Where the statements come from, in the log of queries.
+const EDITED: &str = "run";
+const EXPORTED: &str = "export";
+
+/// `GET /api/v1/nl2sql/tasks/{task_id}/results/{call_id}`
+pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, Error> {
+    let (state, caller, format) = (&call.state, &call.caller, call.query.format);
+    let _place = FILES.acquire().await.map_err(Error::internal)?;
+    let (task_id, call_id) = (call.path.task_id, call.path.call_id.to_string());
+    let task = readable(state, caller, task_id).await?;
+    let missing = || Error::not_found("result", &call_id);
+    let steps = store::steps(&state.db, task.id).await?.ok_or_else(missing)?;
+    let result = steps.iter().find_map(|step| match step {
+        Step::ToolResult(result) if result.call_id == call_id => Some(result),
+        _ => None,
+    });
+    let (table, statement) = result.and_then(shown).ok_or_else(missing)?;
+    // The caller may have been bound to others since.
+    if statement.as_ref().is_some_and(|one| caller.check_datasource(&one.datasource).is_err()) {
+        return Err(missing());
+    }
+    let whole = match statement.filter(|_| table.truncated) {
+        // The answer has the first rows only.
+        Some(statement) => {
+            let limits = QueryLimits {
+                max_rows: FILE_ROWS_MAX,
+                max_bytes: FILE_BYTES_MAX,
+                timeout: time_left(&call, FILE_TIMEOUT),
+            };
+            let rights = both(task.rights(), caller.datasources.as_deref());
+            let ran = run(state, caller, rights, &statement, limits, EXPORTED).await;
+            // Its data source is gone.
+            let ran = ran.map_err(|error| if error.code() == "invalid_input" { missing() } else { error })?;
+            let ran = Table::of(ran.rows);
+            // A LIMIT of the statement may read one row more than were shown.
+            let truncated = ran.truncated || ran.rows.len() <= table.rows.len() + 1;
+            Table { truncated, ..ran }
+        }
+        None => table,
+    };
+    let file = tokio::task::spawn_blocking(move || ResultFile::new(&whole, format));
+    file.await.map_err(Error::internal)?
+}
+
+/// `POST /api/v1/nl2sql/run`
+pub async fn run_statement(call: Call<Nothing, Nothing, Json<RunStatement>>) -> Result<Bare<RunView>, Error> {
+    let (state, caller, body) = (&call.state, &call.caller, &*call.body);
+    caller.check_datasource(&body.datasource.0)?;
+    let _place = RUNS.acquire().await.map_err(Error::internal)?;
+    let statement = Statement { datasource: body.datasource.0.clone(), sql: body.sql.0.clone() };
+    let max_rows = body.max_rows.map_or(SHOWN_ROWS_DEFAULT, i64::from);
+    let limits = QueryLimits {
+        max_rows: usize::try_from(max_rows).unwrap_or(0),
+        max_bytes: SHOWN_BYTES_MAX,
+        timeout: time_left(&call, SHOWN_TIMEOUT),
+    };
+    let rights = caller.datasources.as_deref().map(<[String]>::to_vec);
+    let ran = run(state, caller, rights, &statement, limits, EDITED).await?;
+    let Statement { datasource, sql } = statement;
+    Ok(Bare::new(&RunView::new(datasource, sql, Table::of(ran.rows), ran.took_ms)))
+}
+
+/// This time, or what the request has left of its own.
+fn time_left<P, Q, B>(call: &Call<P, Q, B>, at_most: Duration) -> Duration {
+    call.wait_until(at_most).saturating_duration_since(Instant::now())
+}
+
+/// Runs a statement as the caller's, through the guard. It ends in the database when the caller is gone.
+async fn run(
+    state: &Arc<Agent>,
+    caller: &Caller,
+    datasources: Option<Vec<String>>,
+    statement: &Statement,
+    limits: QueryLimits,
+    origin: &'static str,
+) -> Result<QueryResult, Error> {
+    let gone = GoneWithCaller::default();
+    let asked = Asked {
+        task_id: uuid::Uuid::now_v7().to_string(),
+        caller_name: caller.name.clone(),
+        datasources,
+        cancelled: Arc::clone(&gone.0),
+    };
+    let access = TopicAccess::new(Arc::clone(state), asked);
+    access.run_as(&statement.datasource, &statement.sql, limits, origin).await.map_err(failed)
+}
+
+/// Data sources that both lists allow; `None` allows all.
+fn both(one: Option<Vec<String>>, other: Option<&[String]>) -> Option<Vec<String>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.into_iter().filter(|name| other.contains(name)).collect()),
+        (Some(only), None) => Some(only),
+        (None, only) => only.map(<[String]>::to_vec),
+    }
+}
+
+/// Sets its flag when it is dropped.
+#[derive(Default)]
+struct GoneWithCaller(Arc<AtomicBool>);
+
+impl Drop for GoneWithCaller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the guard and the names refuse is the caller's; the database's failures are passed on like those of other calls.
+fn failed(cause: PluginError) -> Error {
+    match cause.code.as_str() {
+        "guard_refused" => {
+            let details =
+                cause.context.iter().map(|(name, value)| Detail::new(name.as_str(), value.as_str()));
+            Error::bad_request("guard_refused", cause.message.clone()).with_details(details.collect())
+        }
+        "not_found" => Error::invalid(vec![Detail::new("datasource", cause.message)]),
+        _ => answered(&cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_those_of_both() {
+        let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let of = |one, other: Option<Vec<String>>| both(one, other.as_deref());
+        assert_eq!(of(None, None), None);
+        assert_eq!(of(names(&["a", "b"]), None), names(&["a", "b"]));
+        assert_eq!(of(None, names(&["b"])), names(&["b"]));
+        assert_eq!(of(names(&["a", "b"]), names(&["b", "c"])), names(&["b"]));
+        assert_eq!(of(names(&["a"]), names(&["b"])), names(&[]));
+    }
+}

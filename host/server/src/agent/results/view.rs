@@ -1,0 +1,97 @@
+//! Results in answers.
+
+use ::http::header::CONTENT_DISPOSITION;
+use ::http::{HeaderName, HeaderValue};
+use lakeport_base::Error;
+use lakeport_http::{Answer, AnswerShape, Reply};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Table, format};
+use crate::agent::forms::ResultFormat;
+
+/// Whether there are more rows than the file has.
+static TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
+
+/// The rows of a statement.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "QueryResult")]
+pub struct RunView {
+    datasource: String,
+    sql: String,
+    columns: Vec<ColumnView>,
+    /// Arrays in the order of the columns.
+    rows: Vec<Vec<Value>>,
+    row_count: usize,
+    /// There are more rows.
+    truncated: bool,
+    /// How long the database took, in milliseconds.
+    took_ms: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "QueryColumn")]
+struct ColumnView {
+    name: String,
+    /// The database's type; empty if it has none.
+    r#type: String,
+}
+
+impl RunView {
+    pub fn new(datasource: String, sql: String, table: Table, took_ms: u32) -> RunView {
+        let columns = table.columns.into_iter();
+        RunView {
+            datasource,
+            sql,
+            columns: columns
+                .map(|column| ColumnView { name: column.name, r#type: column.type_text })
+                .collect(),
+            row_count: table.rows.len(),
+            rows: table.rows,
+            truncated: table.truncated,
+            took_ms,
+        }
+    }
+}
+
+/// A table as a file.
+pub struct ResultFile(Reply);
+
+impl ResultFile {
+    /// Takes processor time.
+    pub fn new(table: &Table, format: ResultFormat) -> Result<ResultFile, Error> {
+        let (media, disposition, (bytes, is_cut)) = match format {
+            ResultFormat::Parquet => {
+                return Err(Error::not_yet("`format=parquet` is not implemented yet; csv and ndjson are"));
+            }
+            ResultFormat::Csv => {
+                ("text/csv; charset=utf-8", "attachment; filename=\"result.csv\"", format::csv(table))
+            }
+            ResultFormat::Ndjson => {
+                let disposition = "attachment; filename=\"result.ndjson\"";
+                ("application/x-ndjson", disposition, format::ndjson(table))
+            }
+        };
+        let is_cut = if table.truncated || is_cut { "true" } else { "false" };
+        let reply = Reply::bytes(HeaderValue::from_static(media), bytes.into())
+            .header(CONTENT_DISPOSITION, HeaderValue::from_static(disposition))
+            .header(TRUNCATED.clone(), HeaderValue::from_static(is_cut));
+        Ok(ResultFile(reply))
+    }
+}
+
+impl Answer for ResultFile {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        let schema = json_schema!({ "type": "string" });
+        Some(AnswerShape { media: &["text/csv", "application/x-ndjson"], schema })
+    }
+}
