@@ -48,7 +48,9 @@ async fn a_run_is_of_one_worker() {
         }
         assert_eq!((one.portion(99, true), one.portion(100, false)), (0, 100), "it is alone");
         let mut two = share(&db, "two").await;
-        assert!(look(&mut one, true).await && look(&mut two, false).await && !look(&mut two, true).await);
+        assert!(look(&mut one, true).await && look(&mut two, true).await && look(&mut two, true).await);
+        two.give_back().await.unwrap();
+        assert!(look(&mut two, false).await && !look(&mut two, true).await, "the others have their part");
         let now = Instant::now();
         assert_eq!(take(&mut one).await, (ids[..8].to_vec(), false));
         assert!(one.next_portion >= now + AGAIN, "the others want some too");
