@@ -20,7 +20,7 @@ const TABLES: &str = "/api/v1/tables";
 const SOURCES: &str = "/api/v1/datasources";
 const SOON: Duration = Duration::from_secs(20);
 /// Longer than a lease and the interval in which servers look for abandoned work.
-const TAKEN_OVER: Duration = Duration::from_secs(40);
+const TAKEN_OVER: Duration = Duration::from_secs(90);
 
 fn path(id: i64) -> String {
     format!("{TABLES}/{id}")

@@ -21,15 +21,19 @@ pub struct Answer {
 }
 
 /// How a question ended. In the store it is JSON.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    #[default]
     Answered,
     /// It has several meanings.
-    NeedsClarification { candidates: Vec<Candidate> },
+    NeedsClarification {
+        candidates: Vec<Candidate>,
+    },
     /// It cannot be answered. The suggestions could be.
-    Refused { reason: String, suggestions: Vec<String> },
+    Refused {
+        reason: String,
+        suggestions: Vec<String>,
+    },
 }
 
 /// A meaning of a question.

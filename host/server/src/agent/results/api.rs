@@ -18,7 +18,7 @@ use crate::agent::access::{Asked, TopicAccess};
 use crate::agent::forms::{ResultPath, ResultQuery, RunStatement};
 use crate::agent::tasks::api::readable;
 use crate::agent::tasks::event::Step;
-use crate::agent::tasks::store;
+use crate::agent::tasks::{both, store};
 use crate::agent::{Agent, Call};
 use crate::plugins::answered;
 
@@ -62,7 +62,7 @@ pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, E
                 max_bytes: FILE_BYTES_MAX,
                 timeout: time_left(&call, FILE_TIMEOUT),
             };
-            let rights = both(task.rights(), caller.datasources.as_deref());
+            let rights = both(task.rights().as_deref(), caller.datasources.as_deref());
             let ran = run(state, caller, rights, &statement, limits, EXPORTED).await;
             // Its data source is gone.
             let ran = ran.map_err(|error| if error.code() == "invalid_input" { missing() } else { error })?;
@@ -120,15 +120,6 @@ async fn run(
     access.run_as(&statement.datasource, &statement.sql, limits, origin).await.map_err(failed)
 }
 
-/// Data sources that both lists allow; `None` allows all.
-fn both(one: Option<Vec<String>>, other: Option<&[String]>) -> Option<Vec<String>> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.into_iter().filter(|name| other.contains(name)).collect()),
-        (Some(only), None) => Some(only),
-        (None, only) => only.map(<[String]>::to_vec),
-    }
-}
-
 /// Sets its flag when it is dropped.
 #[derive(Default)]
 struct GoneWithCaller(Arc<AtomicBool>);
@@ -149,21 +140,5 @@ fn failed(cause: PluginError) -> Error {
         }
         "not_found" => Error::invalid(vec![Detail::new("datasource", cause.message)]),
         _ => answered(&cause),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rights_are_those_of_both() {
-        let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let of = |one, other: Option<Vec<String>>| both(one, other.as_deref());
-        assert_eq!(of(None, None), None);
-        assert_eq!(of(names(&["a", "b"]), None), names(&["a", "b"]));
-        assert_eq!(of(None, names(&["b"])), names(&["b"]));
-        assert_eq!(of(names(&["a", "b"]), names(&["b", "c"])), names(&["b"]));
-        assert_eq!(of(names(&["a"]), names(&["b"])), names(&[]));
     }
 }

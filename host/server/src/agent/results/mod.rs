@@ -5,7 +5,8 @@ mod format;
 mod view;
 
 use lakeport_bindings::host::data::{Cell, RowSet};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tasks::event::ToolResult;
@@ -24,9 +25,11 @@ pub struct Table {
     pub truncated: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ArtifactColumn")]
 pub struct Column {
     pub name: String,
+    /// The database's type; empty if it has none.
     #[serde(default, rename = "type")]
     pub type_text: String,
 }
@@ -51,7 +54,7 @@ impl Table {
     }
 }
 
-/// The table of a call, and its statement, if it had one. `None`: it has no table, or one that is none.
+/// The table of a call, and its statement, if it had one. `None`: the call has none in the form of a table.
 fn shown(result: &ToolResult) -> Option<(Table, Option<Statement>)> {
     let last = |kind: &str| result.artifacts.iter().rev().find(|artifact| artifact["kind"] == kind);
     let table = Table::deserialize(last(TABLE)?).ok()?;

@@ -8,8 +8,9 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Table, format};
+use super::{Column, Table, format};
 use crate::agent::forms::ResultFormat;
+use crate::agent::topics::view::ArtifactCell;
 
 /// Whether there are more rows than the file has.
 static TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
@@ -20,8 +21,9 @@ static TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 pub struct RunView {
     datasource: String,
     sql: String,
-    columns: Vec<ColumnView>,
+    columns: Vec<Column>,
     /// Arrays in the order of the columns.
+    #[schemars(with = "Vec<Vec<ArtifactCell>>")]
     rows: Vec<Vec<Value>>,
     row_count: usize,
     /// There are more rows.
@@ -30,28 +32,10 @@ pub struct RunView {
     took_ms: u32,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "QueryColumn")]
-struct ColumnView {
-    name: String,
-    /// The database's type; empty if it has none.
-    r#type: String,
-}
-
 impl RunView {
     pub fn new(datasource: String, sql: String, table: Table, took_ms: u32) -> RunView {
-        let columns = table.columns.into_iter();
-        RunView {
-            datasource,
-            sql,
-            columns: columns
-                .map(|column| ColumnView { name: column.name, r#type: column.type_text })
-                .collect(),
-            row_count: table.rows.len(),
-            rows: table.rows,
-            truncated: table.truncated,
-            took_ms,
-        }
+        let Table { columns, rows, truncated } = table;
+        RunView { datasource, sql, columns, row_count: rows.len(), rows, truncated, took_ms }
     }
 }
 

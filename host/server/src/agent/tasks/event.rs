@@ -145,8 +145,11 @@ impl Step {
                 message_id: text(&data, "message_id")?,
                 content: text(&data, "content")?,
                 artifacts: serde_json::from_value(data["artifacts"].take()).ok()?,
-                // Answers of before there were outcomes have none.
-                outcome: serde_json::from_value(data).unwrap_or_default(),
+                outcome: match data.get("outcome") {
+                    Some(_) => serde_json::from_value(data).ok()?,
+                    // Answers of before there were outcomes have none.
+                    None => Outcome::Answered,
+                },
             },
             ERROR => Step::Error {
                 code: text(&data, "code")?,

@@ -87,12 +87,32 @@ pub struct Usage {
 impl Task {
     /// The rights of its tools: the topic's data sources that the caller may read. `None`: all.
     pub fn rights(&self) -> Option<Vec<String>> {
-        match (&self.topic_datasources, &self.datasources) {
-            (Some(wanted), Some(bound)) => {
-                Some(wanted.iter().filter(|name| bound.contains(name)).cloned().collect())
-            }
-            (Some(only), None) | (None, Some(only)) => Some(only.clone()),
-            (None, None) => None,
-        }
+        both(self.topic_datasources.as_deref(), self.datasources.as_deref())
+    }
+}
+
+/// The data sources that both lists allow; `None` allows all.
+pub fn both(one: Option<&[String]>, other: Option<&[String]>) -> Option<Vec<String>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.iter().filter(|name| other.contains(name)).cloned().collect()),
+        (Some(only), None) | (None, Some(only)) => Some(only.to_vec()),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_those_of_both() {
+        let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let of =
+            |one: Option<Vec<String>>, other: Option<Vec<String>>| both(one.as_deref(), other.as_deref());
+        assert_eq!(of(None, None), None);
+        assert_eq!(of(names(&["a", "b"]), None), names(&["a", "b"]));
+        assert_eq!(of(None, names(&["b"])), names(&["b"]));
+        assert_eq!(of(names(&["a", "b"]), names(&["b", "c"])), names(&["b"]));
+        assert_eq!(of(names(&["a"]), names(&["b"])), names(&[]));
     }
 }

@@ -3,6 +3,7 @@
 use lakeport_base::Error;
 use lakeport_http::Paging;
 use lakeport_store::{Db, Either, Row, Tx, Value};
+use serde::de::DeserializeOwned;
 
 use super::{Feedback, Message, Says, Topic};
 
@@ -33,6 +34,11 @@ fn topic(row: &Row) -> Result<Topic, Error> {
 
 /// The names of data sources in stored form: a JSON array, or null for all.
 pub fn names(text: Option<String>) -> Result<Option<Vec<String>>, Error> {
+    stored(text)
+}
+
+/// A value that is stored as JSON, or null.
+fn stored<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Error> {
     text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
 }
 
@@ -168,18 +174,14 @@ fn says(role: &str) -> Says {
 
 fn message(row: &Row) -> Result<Message, Error> {
     let role: String = row.get(2)?;
-    let outcome: Option<String> = row.get(5)?;
-    let outcome = outcome.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal)?;
-    let feedback: Option<String> = row.get(7)?;
-    let feedback = feedback.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal)?;
     Ok(Message {
         message_id: row.get(0)?,
         task_id: row.get(1)?,
         says: says(&role),
         content: row.get(3)?,
         artifacts: row.get(4)?,
-        outcome,
-        feedback,
+        outcome: stored(row.get(5)?)?,
+        feedback: stored(row.get(7)?)?,
         created_at_ms: row.get(6)?,
     })
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Feedback, Message, Rating, Says, Topic};
 use crate::agent::outcome::{Candidate, Outcome};
+use crate::agent::results::Column;
 use crate::agent::time_of;
 
 /// One page of a list.
@@ -118,7 +119,7 @@ struct ArtifactView {
     kind: String,
     datasource: Option<String>,
     sql: Option<String>,
-    columns: Option<Vec<ArtifactColumn>>,
+    columns: Option<Vec<Column>>,
     rows: Option<Vec<Vec<ArtifactCell>>>,
     row_count: Option<i64>,
     truncated: Option<bool>,
@@ -126,17 +127,9 @@ struct ArtifactView {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
-struct ArtifactColumn {
-    name: String,
-    /// The database's type; empty if it has none.
-    r#type: String,
-}
-
-#[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
-enum ArtifactCell {
+pub enum ArtifactCell {
     Null,
     Boolean(bool),
     Number(f64),
