@@ -107,17 +107,13 @@ impl Leases {
     /// Shows other servers of a shared store that this one lives, until `over` is cancelled; see
     /// [`Leases::lives`]. Removes the leases that only a dead server could hold.
     pub async fn show_alive(&self, over: CancellationToken) -> Result<(), Error> {
-        // A row that a dead server's transaction still has is left.
-        const SWEEP: Either = Either {
-            sqlite: "DELETE FROM leases WHERE name LIKE '%/' || owner \
-                     AND expires_at < CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-            postgres: "DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE name LIKE '%/' || owner \
-                       AND expires_at < CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) FOR UPDATE SKIP LOCKED)",
-        };
+        // On a shared store. A row that a dead server's transaction still has is left.
+        const SWEEP: &str = "DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE name LIKE '%/' || owner \
+            AND expires_at < CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) FOR UPDATE SKIP LOCKED)";
         if !self.db.is_shared() {
             return Ok(());
         }
-        self.db.execute(self.db.words(SWEEP), &[]).await?;
+        self.db.execute(SWEEP, &[]).await?;
         let (leases, name) = (self.clone(), format!("{SERVER}{}", self.owner));
         let mut held = leases.claim(&name, TTL).await?.map(Lease::hold);
         tokio::spawn(over.run_until_cancelled_owned(async move {
@@ -157,7 +153,13 @@ impl Leases {
 
     /// The currently held leases, of any owner, whose names have this prefix, with their epochs.
     pub async fn held(&self, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
-        held(&self.db, prefix).await
+        const HELD: Either = by_the_stores_clock!(
+            "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
+            now,
+            ""
+        );
+        let rows = self.db.read(self.db.words(HELD), &[prefix.into()]).await?;
+        rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
     }
 
     /// Ends the leases of all owners. Only for a server that is alone on its store: on SQLite, once it has locked
@@ -168,17 +170,6 @@ impl Leases {
         }
         self.db.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0", &[]).await
     }
-}
-
-/// See [`Leases::held`].
-pub async fn held(db: &Db, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
-    const HELD: Either = by_the_stores_clock!(
-        "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
-        now,
-        ""
-    );
-    let rows = db.read(db.words(HELD), &[prefix.into()]).await?;
-    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
 impl Lease {
@@ -319,18 +310,19 @@ impl Tx {
     pub async fn fence(&mut self, prefix: &str, owner: &str) -> Result<bool, Error> {
         const MAKE: &str = "INSERT INTO leases (name, owner, epoch, expires_at) VALUES ($1, $2, 1, -1) \
             ON CONFLICT (name) DO NOTHING RETURNING name";
-        const END: Either = Either {
-            sqlite: "UPDATE leases SET epoch = epoch + 1, expires_at = -1 WHERE name = $1 \
-                     AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) RETURNING name",
-            postgres: "UPDATE leases SET epoch = epoch + 1, expires_at = -1 WHERE name IN (SELECT name FROM leases \
-                       WHERE name = $1 AND expires_at <= CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) \
-                       FOR UPDATE SKIP LOCKED) RETURNING name",
-        };
+        const OVER: Either = by_the_stores_clock!(
+            "SELECT 1 FROM leases WHERE name = $1 AND expires_at <= ", now, "";
+            postgres " FOR UPDATE SKIP LOCKED"
+        );
+        const END: &str = "UPDATE leases SET epoch = epoch + 1, expires_at = -1 WHERE name = $1";
         let name = format!("{prefix}{owner}");
         if !self.query(MAKE, &[name.as_str().into(), owner.into()]).await?.is_empty() {
             return Ok(true);
         }
-        Ok(!self.query(self.words(END), &[name.into()]).await?.is_empty())
+        if self.query(self.words(OVER), &[name.as_str().into()]).await?.is_empty() {
+            return Ok(false);
+        }
+        self.execute(END, &[name.into()]).await.map(|rows| rows > 0)
     }
 
     /// Fails with `lease_lost` unless the lease is still held with this epoch; no other server can take it over

@@ -118,20 +118,22 @@ impl Share {
             return Ok(false);
         }
         self.next_look = Instant::now() + LOOK;
-        let living = self.leases.held(LEASE).await?;
-        let others = living.iter().filter(|(name, _)| name.strip_prefix(LEASE) != Some(worker)).count();
+        let held = self.leases.held(LEASE).await?;
+        let living: Vec<&str> = held.iter().filter_map(|(name, _)| name.strip_prefix(LEASE)).collect();
+        let others = living.iter().filter(|name| **name != worker.as_str()).count();
         self.owes |= others > self.others;
         self.others = others;
         // A failure of this must not keep the work waiting.
-        if let Err(error) = self.free_dead().await {
+        if let Err(error) = self.free_dead(&living).await {
             tracing::warn!("freeing the runs of servers that are gone failed, trying again: {error}");
         }
         self.changed();
         Ok(others > 0 && (self.owes || !has_free_place))
     }
 
-    async fn free_dead(&self) -> Result<(), Error> {
-        let dead = store::dead_workers(&self.db, LEASE).await?;
+    async fn free_dead(&self, living: &[&str]) -> Result<(), Error> {
+        let mut dead = store::workers(&self.db).await?;
+        dead.retain(|worker| !living.contains(&worker.as_str()));
         if dead.is_empty() {
             return Ok(());
         }

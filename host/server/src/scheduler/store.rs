@@ -512,17 +512,11 @@ pub async fn give_back(tx: &mut Tx, worker: &str) -> Result<u64, Error> {
     tx.execute(GIVE, &[worker.into()]).await
 }
 
-/// The workers that have unfinished runs and no lease, whose name is this prefix with theirs. On a shared store.
-pub async fn dead_workers(db: &Db, lease: &str) -> Result<Vec<String>, Error> {
+/// The workers that have unfinished runs, by name. On a shared store.
+pub async fn workers(db: &Db) -> Result<Vec<String>, Error> {
     const WORKERS: &str = "SELECT DISTINCT worker FROM runner_runs \
         WHERE state IN ('queued', 'running', 'stopping') AND worker IS NOT NULL ORDER BY worker";
-    let rows = db.read(WORKERS, &[]).await?;
-    let mut workers = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<String>, Error>>()?;
-    if !workers.is_empty() {
-        let living = lakeport_store::leases::held(db, lease).await?;
-        workers.retain(|worker| !living.iter().any(|(name, _)| name.strip_prefix(lease) == Some(worker)));
-    }
-    Ok(workers)
+    db.read(WORKERS, &[]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Unmarks the unfinished runs of these workers; returns their number.

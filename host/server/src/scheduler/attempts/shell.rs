@@ -352,10 +352,10 @@ fn supervise_outside(user: Option<(u32, u32)>) -> io::Result<u8> {
     // Programs that run as their owner (`sudo`) give the script no other user's rights.
     set_no_new_privs()?;
     let (begun, child) = std::sync::mpsc::channel();
-    // Begun first: a process whose children are of another namespace can begin no threads.
     let is_silent = Arc::new(AtomicBool::new(false));
     let silent = Arc::clone(&is_silent);
     let (beat, beats) = std::sync::mpsc::channel();
+    // Begun first: a process whose children are of another namespace can begin no threads.
     std::thread::spawn(move || {
         let _ = blocked_signals().thread_block();
         while matches!(io::stdin().read(&mut [0]), Ok(1..)) && beat.send(()).is_ok() {}
