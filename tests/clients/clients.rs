@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lakeport_tests::{Options, Server, Store, component, stores, workspace};
+use lakeport_tests::{ModelServer, Options, Say, Server, Store, component, stores, workspace};
 use serde_json::json;
 
 const TOOLS_VARIABLE: &str = "LAKEPORT_CLIENT_TOOLS";
@@ -51,6 +51,22 @@ fn a_python_client_is_made_type_checks_and_works() {
         let server = work.start(&store);
         work.run(&python, &["main.py"], &[("LAKEPORT_URL", &server.url()), ("DATASOURCE_URL", &url)]);
     }
+}
+
+#[test]
+fn official_clients_of_models_read_the_scripts() {
+    let work = Work::begin("models");
+    work.copy("python/models.py");
+    let call = Say::call("run_sql", &json!({ "sql": "SELECT count(*) FROM orders" }));
+    let said = [
+        call.clone(),
+        Say::text("There are 3, 订单."),
+        Say::Status(429, Some("1"), "slow down".to_owned()),
+        Say::Cut(Box::new(call)),
+    ];
+    let models = ModelServer::start(move |number, _| said[number % said.len()].clone());
+    work.run(&python(), &["models.py"], &[("MODEL_SERVER", models.address())]);
+    assert_eq!(models.requests().len(), 16);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod keys;
 mod kill_points;
 mod limits;
 mod lineage;
+mod models;
 mod nl2sql;
 mod oidc;
 mod operation;

@@ -82,6 +82,7 @@ impl Stage {
                 "sqlContent": "SELECT 1",
             } }),
             "createTopic" => json!({ "title": "a" }),
+            "createModel" => json!({ "name": "a", "provider": "openai", "model": "a" }),
             "decidePublication" => json!({ "status": "APPROVED" }),
             _ => json!({}),
         }

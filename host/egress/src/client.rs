@@ -10,10 +10,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,7 +23,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
@@ -66,6 +67,35 @@ impl Default for Limits {
     }
 }
 
+/// The body of an answer.
+pub struct AnswerBody {
+    body: Limited<Incoming>,
+    deadline: Instant,
+}
+
+impl AnswerBody {
+    /// The next part; `None`: that was all.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, SendError> {
+        loop {
+            let frame =
+                timeout_at(self.deadline, self.body.frame()).await.map_err(|_| SendError::TimedOut)?;
+            match frame {
+                None => return Ok(None),
+                Some(Ok(frame)) => {
+                    // Trailers are not read.
+                    if let Ok(part) = frame.into_data() {
+                        return Ok(Some(part));
+                    }
+                }
+                Some(Err(error)) if error.is::<LengthLimitError>() => return Err(SendError::TooLong),
+                Some(Err(_)) => {
+                    return Err(SendError::Lost("the connection was closed during the answer".to_owned()));
+                }
+            }
+        }
+    }
+}
+
 /// Clones share its connections.
 #[derive(Clone)]
 pub struct HttpClient {
@@ -102,26 +132,30 @@ impl HttpClient {
         request: Request<Bytes>,
         limits: Limits,
     ) -> Result<http::Response<Bytes>, SendError> {
-        let shown = shown(request.uri());
-        let exchange = async {
-            let response = self.client.request(request.map(Full::new)).await.map_err(|error| {
-                if error.is_connect() {
-                    SendError::NotSent(unreachable(&shown, &error))
-                } else {
-                    SendError::Lost(deepest(&error))
-                }
-            })?;
-            let (head, body) = response.into_parts();
-            let body = Limited::new(body, limits.answer_max_bytes).collect().await.map_err(|error| {
-                if error.is::<LengthLimitError>() {
-                    SendError::TooLong
-                } else {
-                    SendError::Lost("the connection was closed during the answer".to_owned())
-                }
-            })?;
-            Ok(http::Response::from_parts(head, body.to_bytes()))
-        };
-        timeout(limits.total, exchange).await.unwrap_or(Err(SendError::TimedOut))
+        let (head, mut body) = self.open(request, limits).await?.into_parts();
+        let mut whole = BytesMut::new();
+        while let Some(part) = body.next().await? {
+            whole.extend_from_slice(&part);
+        }
+        Ok(http::Response::from_parts(head, whole.freeze()))
+    }
+
+    /// Sends a request like [`Self::send`]; the answer's body is read part by part, within the same limits.
+    pub async fn open(
+        &self,
+        request: Request<Bytes>,
+        limits: Limits,
+    ) -> Result<http::Response<AnswerBody>, SendError> {
+        let (shown, deadline) = (shown(request.uri()), Instant::now() + limits.total);
+        let response = timeout_at(deadline, self.client.request(request.map(Full::new)));
+        let response = response.await.map_err(|_| SendError::TimedOut)?.map_err(|error| {
+            if error.is_connect() {
+                SendError::NotSent(unreachable(&shown, &error))
+            } else {
+                SendError::Lost(deepest(&error))
+            }
+        })?;
+        Ok(response.map(|body| AnswerBody { body: Limited::new(body, limits.answer_max_bytes), deadline }))
     }
 
     /// Gets JSON from an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use address::Kind;
-pub use client::{AGENT, HttpClient, Limits, SendError};
+pub use client::{AGENT, AnswerBody, HttpClient, Limits, SendError};
 pub use rule::Rule;
 
 /// How long resolving a name may take.

@@ -142,7 +142,7 @@ impl Server {
             lineage: Arc::new(Lineage::new(&core, &catalog, &graph)),
             executions: Arc::new(Executions::new(&core, &engines)),
             scheduler: Arc::new(Scheduler::new(&core, &datasources, &catalog)),
-            agent: Arc::new(Agent::new(&core, &plugins, &datasources, &catalog, &graph)),
+            agent: Arc::new(Agent::open(&core, &plugins, &datasources, &catalog, &graph).await?),
             health: Arc::new(Health::new(&core, &plugins)),
             figures: Arc::new(Figures::new(&core, &plugins, &stats, &purged, &rules)),
             description: Arc::new(Description::new(describe)),

@@ -57,6 +57,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(24, "0024_edited_definitions"),
     migration!(25, "0025_shared_runs"),
     migration!(26, "0026_answers"),
+    migration!(27, "0027_models"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

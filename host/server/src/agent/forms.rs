@@ -16,7 +16,7 @@ pub const PAGE_SIZE_MAX: i64 = 200;
 pub const DATASOURCES_MAX: usize = 200;
 /// Characters of a title.
 const TITLE_MAX: usize = 500;
-/// Characters of the name of a data source, and of a statement.
+/// Characters of the name of a data source or model, and of a statement.
 const NAME_MAX: usize = 100;
 const SQL_MAX: usize = 100_000;
 /// Rows of a statement.
@@ -116,6 +116,8 @@ pub struct CreateTopic {
     /// Names of the data sources that its questions may use; absent: all that the caller may read.
     #[schemars(length(max = DATASOURCES_MAX))]
     pub datasources: Option<Vec<String>>,
+    /// The name of the model that answers; absent: the default one.
+    pub model: Option<Text<1, NAME_MAX>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -127,6 +129,9 @@ pub struct UpdateTopic {
     #[serde(default)]
     #[schemars(length(max = DATASOURCES_MAX))]
     pub datasources: Patch<Vec<String>>,
+    /// Null: the default one.
+    #[serde(default)]
+    pub model: Patch<Text<1, NAME_MAX>>,
 }
 
 #[derive(Deserialize, JsonSchema)]

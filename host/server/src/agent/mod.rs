@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod forms;
+mod models;
 mod outcome;
 mod results;
 mod steps;
@@ -16,7 +17,8 @@ use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
 use chrono::{DateTime, SecondsFormat, Utc};
-use lakeport_http::Role::Viewer;
+use lakeport_egress::{HttpClient, Rule};
+use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Json, Nothing, Route};
 
 use crate::core::{Core, stands_on_core};
@@ -26,8 +28,7 @@ use crate::plugins::{CALL_CODES, Plugins};
 use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
 use forms::McpMessage;
-use steps::model::Model;
-use steps::offline::Offline;
+use models::ModelRecord;
 use steps::schema::SchemaCache;
 use tasks::streams::Streams;
 
@@ -48,7 +49,9 @@ pub struct Agent {
     datasources: Arc<Datasources>,
     catalog: Arc<Catalog>,
     graph: Arc<LineageGraph>,
-    model: Arc<dyn Model>,
+    /// For the requests of models; and for those of the settings' model, whose address the operator chose.
+    http: HttpClient,
+    http_of_settings: HttpClient,
     schemas: SchemaCache,
     streams: Arc<Streams>,
 }
@@ -63,14 +66,22 @@ pub fn part() -> Part<Agent> {
         ],
         routes: routes(),
         workers: vec![Worker::new(Start::AfterSetUp, worker::run_worker)],
-        retained: vec![RetentionRule::days(tasks::store::RETAINED, |settings| settings.topics_days)],
+        retained: vec![
+            RetentionRule::days(tasks::store::RETAINED, |settings| settings.topics_days),
+            RetentionRule::days(models::spent::RETAINED, |settings| settings.audit_days),
+        ],
+        encrypted_columns: &[models::KEYS],
         error_codes: &[
             "guard_refused",
+            "model_failed",
+            "model_gone",
             "not_an_answer",
             "not_owner",
             "queue_full",
             "task_running",
             "task_timeout",
+            "token_limit",
+            "too_many_models",
             "too_many_steps",
             "too_many_topics",
             "tool_failed",
@@ -81,28 +92,37 @@ pub fn part() -> Part<Agent> {
 }
 
 impl Agent {
-    pub fn new(
+    /// Makes the models that are always there, and the one of the settings.
+    pub async fn open(
         core: &Arc<Core>,
         plugins: &Arc<Plugins>,
         datasources: &Arc<Datasources>,
         catalog: &Arc<Catalog>,
         graph: &Arc<LineageGraph>,
-    ) -> Agent {
-        Agent {
+    ) -> anyhow::Result<Agent> {
+        models::ensure(core).await?;
+        let http = HttpClient::new(core.egress.clone(), core.config.egress_ca_file.as_deref())?;
+        let http_of_settings = match Rule::of_url(&core.config.model.base_url) {
+            Ok(rule) => http.and(rule),
+            // There is no such model.
+            Err(_) => http.clone(),
+        };
+        Ok(Agent {
             core: Arc::clone(core),
             plugins: Arc::clone(plugins),
             datasources: Arc::clone(datasources),
             catalog: Arc::clone(catalog),
             graph: Arc::clone(graph),
-            model: Arc::new(Offline),
+            http,
+            http_of_settings,
             schemas: SchemaCache::default(),
             streams: Arc::default(),
-        }
+        })
     }
 
-    /// The model that plans.
-    fn model(&self) -> Arc<dyn Model> {
-        Arc::clone(&self.model)
+    /// The client for a model's requests.
+    fn http(&self, model: &ModelRecord) -> &HttpClient {
+        if model.name == models::OF_SETTINGS { &self.http_of_settings } else { &self.http }
     }
 
     fn schemas(&self) -> &SchemaCache {
@@ -139,6 +159,7 @@ pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Agent
 fn routes() -> Vec<Route<Agent>> {
     let mut routes = topics();
     routes.extend(tasks());
+    routes.extend(models());
     routes
 }
 
@@ -161,7 +182,7 @@ fn topics() -> Vec<Route<Agent>> {
             topics::api::create,
         )
         .versioned()
-        .refuses(&["datasource_not_allowed", "too_many_topics"]),
+        .refuses(&["datasource_not_allowed", "model_gone", "too_many_topics"]),
         Route::new(
             Method::GET,
             "/api/v1/nl2sql/topics/{topic_id}",
@@ -176,11 +197,11 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "updateTopic",
-            "Update a topic's title or data sources",
+            "Update a topic's title, data sources or model",
             topics::api::update,
         )
         .versioned()
-        .refuses(&["datasource_not_allowed", "not_owner", "task_running"]),
+        .refuses(&["datasource_not_allowed", "model_gone", "not_owner", "task_running"]),
         Route::new(
             Method::DELETE,
             "/api/v1/nl2sql/topics/{topic_id}",
@@ -275,5 +296,78 @@ fn tasks() -> Vec<Route<Agent>> {
             "Call the agent's tools, the catalogue and lineage over MCP (streamable HTTP)",
         )
         .reading(),
+    ]
+}
+
+fn models() -> Vec<Route<Agent>> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/models",
+            Viewer,
+            "listModels",
+            "List the models that a topic may name, without their keys",
+            models::api::list,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/models",
+            Admin,
+            "createModel",
+            "Create a model",
+            models::api::create,
+        )
+        .unbound()
+        .versioned()
+        .refuses(&["name_taken", "too_many_models"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/models/{id}",
+            Viewer,
+            "getModel",
+            "Get a model, without its key",
+            models::api::get,
+        )
+        .versioned(),
+        Route::new(
+            Method::PUT,
+            "/api/v1/nl2sql/models/{id}",
+            Admin,
+            "updateModel",
+            "Update the given members of a model",
+            models::api::update,
+        )
+        .unbound()
+        .versioned()
+        .refuses(&["built_in", "name_taken"]),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/nl2sql/models/{id}",
+            Admin,
+            "deleteModel",
+            "Delete a model; its topics use the default one then",
+            models::api::delete,
+        )
+        .unbound()
+        .versioned()
+        .refuses(&["built_in"]),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/models/{id}/test",
+            Admin,
+            "testModel",
+            "Send a model one short question with a tool",
+            models::api::test,
+        )
+        .unbound()
+        .refuses(&["model_failed"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/usage",
+            Viewer,
+            "getModelUsage",
+            "Get what models were used for, by day, caller and model: the caller's own, or all of them for an admin",
+            models::api::usage,
+        ),
     ]
 }

@@ -14,6 +14,7 @@ pub async fn topic(db: &Db, owner: &str) -> Topic {
         owner: owner.to_owned(),
         title: "orders".to_owned(),
         datasources: None,
+        model: None,
         message_count: 0,
         last_task: None,
         created_at_ms: 5,
@@ -46,6 +47,7 @@ pub async fn ask(db: &Db, topic: &Topic, content: &str) -> i64 {
         datasources: None,
         provider: "offline",
         model: "offline",
+        model_id: None,
     };
     let mut tx = db.begin().await.unwrap();
     assert!(topics::store::add_message(&mut tx, topic.id, &message).await.unwrap());

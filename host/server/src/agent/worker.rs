@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_store::jobs::{self, Jobs, Work};
@@ -19,11 +20,17 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Asked, TopicAccess};
-use super::steps::model::Conversation;
+use super::models::client::Remote;
+use super::models::spent::{Limits, Spent, User};
+use super::models::{self, OFFLINE};
+use super::steps::background::{self, Asking, Background};
+use super::steps::model::{Conversation, Language, Model};
+use super::steps::offline::Offline;
 use super::steps::tools::PluginTools;
 use super::steps::{Bounds, Failure, Run, Stops};
 use super::tasks::store::{self, Worker};
 use super::tasks::{Status, Task, streams};
+use super::topics;
 use super::{TOPIC, asked_of_key};
 use crate::agent::Agent;
 
@@ -249,8 +256,9 @@ async fn answer(
         datasources: task.rights(),
         cancelled: Arc::clone(&flag),
     };
+    let access = TopicAccess::new(Arc::clone(&state), asked);
     let tools = PluginTools {
-        client: TopicAccess::new(Arc::clone(&state), asked),
+        client: Arc::clone(&access),
         task_id: task.task_id.clone(),
         topic_id: task.topic_id.clone(),
         question: task.content.clone(),
@@ -259,6 +267,15 @@ async fn answer(
         plugins: Mutex::default(),
         state: Arc::clone(&state),
     };
+    let (model, user) = chosen(&state, &task).await?;
+    let failure = failure.or_else(|| {
+        model.is_none().then(|| {
+            Failure::new("model_gone", "the model was deleted after the question was asked; ask again", true)
+        })
+    });
+    let model = model.unwrap_or_else(|| Arc::new(Offline));
+    let background =
+        model.needs_background().then(|| background(&state, &access, &task, conversation.language));
     let agent = &state.config.agent;
     let mut run = Run {
         db: state.db.clone(),
@@ -266,16 +283,56 @@ async fn answer(
         task,
         worker,
         conversation,
-        model: state.model(),
+        model,
         tools: Arc::new(tools),
-        bounds: Bounds { steps_max: agent.steps_max, timeout: agent.task_timeout },
+        bounds: Bounds {
+            steps_max: agent.steps_max,
+            timeout: agent.task_timeout,
+            models: Limits::from(agent),
+        },
         stops,
+        user,
         unstored: Vec::new(),
+        unstored_use: Spent::default(),
     };
     match failure {
         Some(failure) => run.end_with(failure).await,
-        None => run.run().await,
+        None => run.run(background).await,
     }
+}
+
+/// The task's model, and whose use of it this is; `None`: it was deleted.
+async fn chosen(state: &Arc<Agent>, task: &Task) -> Result<(Option<Arc<dyn Model>>, User), Error> {
+    let user = |model: &str| User {
+        owner: task.owner.clone(),
+        caller: task.asked_by.clone(),
+        model: model.to_owned(),
+    };
+    let Some(id) = task.model_id else { return Ok((Some(Arc::new(Offline)), user(OFFLINE))) };
+    let Some(record) = models::store::find(&state.db, id).await? else { return Ok((None, user(""))) };
+    let user = user(&record.name);
+    Ok((Some(Arc::new(Remote::open(state, record)?)), user))
+}
+
+/// Collects what a model gets besides the question.
+fn background(
+    state: &Arc<Agent>,
+    access: &Arc<TopicAccess>,
+    task: &Task,
+    language: Language,
+) -> BoxFuture<'static, Background> {
+    let (state, access, task) = (Arc::clone(state), Arc::clone(access), task.clone());
+    Box::pin(async move {
+        let earlier =
+            topics::store::earlier(&state.db, task.topic, &task.task_id, background::EARLIER_MAX).await;
+        let earlier = earlier.unwrap_or_else(|error| {
+            tracing::warn!("the earlier messages of a topic were not read: {error}");
+            Vec::new()
+        });
+        let now_ms = state.clock.now_ms();
+        let asking = Asking { question: &task.content, language, earlier, now_ms };
+        background::gather(&state, &access, asking).await
+    })
 }
 
 /// The reason why a task cannot resume, if there is one.
@@ -308,6 +365,8 @@ mod tests {
             datasources: None,
             provider: "offline".to_owned(),
             model: "offline".to_owned(),
+            model_id: None,
+            context: None,
             usage: Default::default(),
             error: None,
             last_seq: 0,

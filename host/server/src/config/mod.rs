@@ -5,6 +5,7 @@
 
 mod explain;
 mod file;
+pub mod model;
 mod parse;
 mod settings;
 
@@ -21,6 +22,7 @@ use lakeport_oidc::OidcSettings;
 use lakeport_sql::AddedFunctions;
 
 pub use explain::{Explained, explain};
+pub use model::{ModelProvider, ModelSettings};
 pub use settings::{SETTINGS, Setting};
 
 /// The settings file in the working folder, used if no other file is named.
@@ -80,7 +82,7 @@ pub struct Config {
     pub oidc: OidcSettings,
     /// Where warnings of runs are posted; may hold a secret.
     pub alerts_webhook: Option<Hidden>,
-    pub model_provider: ModelProvider,
+    pub model: ModelSettings,
     pub agent: AgentSettings,
     pub retention: RetentionSettings,
     pub plugins: PluginSettings,
@@ -118,14 +120,6 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// The model that plans the agent's steps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ModelProvider {
-    /// Rules, without a network.
-    #[default]
-    Offline,
-}
-
 /// Limits of the agent; the members have the names of the file.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
@@ -133,6 +127,12 @@ pub struct AgentSettings {
     pub queue_max: usize,
     pub steps_max: usize,
     pub task_timeout: Duration,
+    /// Tokens of models; 0: no limit.
+    pub task_tokens_max: i64,
+    pub day_tokens_max: i64,
+    pub day_tokens_max_all: i64,
+    /// In the currency of the models' prices.
+    pub day_cost_max: i64,
 }
 
 /// How long growing data is kept; the members have the names of the file.
@@ -285,7 +285,7 @@ impl Config {
             worker_memory_mib: 0,
             oidc: OidcSettings::default(),
             alerts_webhook: None,
-            model_provider: ModelProvider::default(),
+            model: ModelSettings::default(),
             agent: AgentSettings::default(),
             retention: RetentionSettings::default(),
             plugins: PluginSettings::default(),

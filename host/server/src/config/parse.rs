@@ -9,6 +9,7 @@ use chrono_tz::Tz;
 use lakeport_base::text::nearest;
 use tracing_subscriber::EnvFilter;
 
+use super::model::PRICE_MAX;
 use super::{Environment, LogFormat, ModelProvider};
 
 pub fn listen(text: &str) -> Result<SocketAddr, String> {
@@ -52,10 +53,25 @@ pub fn log_format(text: &str) -> Result<LogFormat, String> {
 }
 
 pub fn model_provider(text: &str) -> Result<ModelProvider, String> {
-    match text {
-        "offline" => Ok(ModelProvider::Offline),
-        _ => Err(format!("is `{text}`; it can be offline")),
-    }
+    let known = || ModelProvider::ALL.map(ModelProvider::as_str).join(", ");
+    ModelProvider::named(text).ok_or_else(|| format!("is `{text}`; it can be {}", known()))
+}
+
+/// Of a million tokens; empty: none.
+pub fn price(text: &str) -> Result<Option<f64>, String> {
+    let Some(text) = optional(text) else { return Ok(None) };
+    let price = text.parse::<f64>().ok().filter(|price| (0.0..=PRICE_MAX).contains(price));
+    price.map(Some).ok_or_else(|| format!("is `{text}`, not a number from 0 to {PRICE_MAX}"))
+}
+
+pub fn shown_price(price: Option<f64>) -> String {
+    price.map_or_else(String::new, |price| price.to_string())
+}
+
+/// A limit of tokens or cost of a day or a question.
+pub fn tokens(text: &str) -> Result<i64, String> {
+    const MAX: u64 = 1_000_000_000_000;
+    number(text, 0, MAX).map(|count| count as i64)
 }
 
 pub fn zone(text: &str) -> Result<Tz, String> {

@@ -2,6 +2,7 @@
 
 use lakeport_egress::Rule;
 
+use super::model::{self, ModelProvider};
 use super::{Config, ENV_PREFIX, Environment, LogFormat, parse};
 
 /// One setting: its name in the file, its default, its meaning, and how its text is parsed and shown.
@@ -226,11 +227,84 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "model.provider",
         default: Default::Fixed("offline"),
-        meaning: "who plans the agent's steps: offline (rules, no network)",
-        set: |config, text| parse::model_provider(text).map(|provider| config.model_provider = provider),
-        shown: |config| match config.model_provider {
-            super::ModelProvider::Offline => "offline".to_owned(),
+        meaning: "interface of the model `settings`, the default one unless another is chosen: openai or anthropic; \
+                  offline: there is none, questions are answered by rules, without a network",
+        set: |config, text| parse::model_provider(text).map(|provider| config.model.provider = provider),
+        shown: |config| config.model.provider.as_str().to_owned(),
+    },
+    Setting {
+        key: "model.base_url",
+        default: Default::Derived("the provider's own", |config, _| {
+            config.model.provider.base_url().to_owned()
+        }),
+        meaning: "address of that model, such as http://127.0.0.1:11434/v1 for Ollama",
+        set: |config, text| {
+            if config.model.provider != ModelProvider::Offline || !text.is_empty() {
+                config.model.base_url = model::base_url(text)?;
+            }
+            Ok(())
         },
+        shown: |config| config.model.base_url.clone(),
+    },
+    Setting {
+        key: "model.api_key",
+        default: Default::Fixed(""),
+        meaning: "its key; not shown, and sent to that address alone",
+        set: |config, text| {
+            let key = parse::optional(text);
+            key.as_deref().map_or(Ok(()), model::check_key)?;
+            config.model.api_key = key.map(super::Hidden);
+            Ok(())
+        },
+        shown: |config| config.model.api_key.as_ref().map_or_else(String::new, |_| "***".to_owned()),
+    },
+    Setting {
+        key: "model.name",
+        default: Default::Fixed(""),
+        meaning: "its name at the provider, such as gpt-4o-mini",
+        set: |config, text| {
+            if config.model.provider != ModelProvider::Offline && text.is_empty() {
+                let provider = config.model.provider;
+                return Err(format!("is not set; the provider {provider} needs the name of a model"));
+            }
+            config.model.name = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.model.name.clone(),
+    },
+    Setting {
+        key: "model.max_tokens",
+        default: Default::Fixed("4096"),
+        meaning: "tokens of one of its answers",
+        set: |config, text| {
+            parse::number(text, 1, model::MAX_TOKENS_MAX as u64)
+                .map(|count| config.model.max_tokens = count as i64)
+        },
+        shown: |config| config.model.max_tokens.to_string(),
+    },
+    Setting {
+        key: "model.timeout_s",
+        default: Default::Fixed("120"),
+        meaning: "seconds that one of its answers may take",
+        set: |config, text| {
+            parse::number(text, 1, model::TIMEOUT_S_MAX as u64)
+                .map(|time_s| config.model.timeout_s = time_s as i64)
+        },
+        shown: |config| config.model.timeout_s.to_string(),
+    },
+    Setting {
+        key: "model.input_price",
+        default: Default::Fixed(""),
+        meaning: "price of a million tokens that it reads, in your currency",
+        set: |config, text| parse::price(text).map(|price| config.model.input_price = price),
+        shown: |config| parse::shown_price(config.model.input_price),
+    },
+    Setting {
+        key: "model.output_price",
+        default: Default::Fixed(""),
+        meaning: "price of a million tokens that it writes, in your currency",
+        set: |config, text| parse::price(text).map(|price| config.model.output_price = price),
+        shown: |config| parse::shown_price(config.model.output_price),
     },
     Setting {
         key: "agent.tasks_at_once",
@@ -259,6 +333,35 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "seconds that one question may take",
         set: |config, text| parse::seconds(text, 1, 86_400).map(|time| config.agent.task_timeout = time),
         shown: |config| config.agent.task_timeout.as_secs().to_string(),
+    },
+    Setting {
+        key: "agent.task_tokens_max",
+        default: Default::Fixed("400000"),
+        meaning: "tokens of a model that one question may take; 0: no limit",
+        set: |config, text| parse::tokens(text).map(|count| config.agent.task_tokens_max = count),
+        shown: |config| config.agent.task_tokens_max.to_string(),
+    },
+    Setting {
+        key: "agent.day_tokens_max",
+        default: Default::Fixed("0"),
+        meaning: "tokens of models that the questions of one caller may take on a day (UTC); 0: no limit",
+        set: |config, text| parse::tokens(text).map(|count| config.agent.day_tokens_max = count),
+        shown: |config| config.agent.day_tokens_max.to_string(),
+    },
+    Setting {
+        key: "agent.day_tokens_max_all",
+        default: Default::Fixed("0"),
+        meaning: "the same of all callers together",
+        set: |config, text| parse::tokens(text).map(|count| config.agent.day_tokens_max_all = count),
+        shown: |config| config.agent.day_tokens_max_all.to_string(),
+    },
+    Setting {
+        key: "agent.day_cost_max",
+        default: Default::Fixed("0"),
+        meaning: "cost of models that the questions of one caller may make on a day, in the currency of the models' \
+                  prices; 0: no limit",
+        set: |config, text| parse::tokens(text).map(|cost| config.agent.day_cost_max = cost),
+        shown: |config| config.agent.day_cost_max.to_string(),
     },
     Setting {
         key: "publication.four_eyes",

@@ -3,6 +3,7 @@
 //!
 //! Steps without a wait between them are stored together: readers wait for each round trip to the store.
 
+pub mod background;
 pub mod model;
 pub mod offline;
 pub mod schema;
@@ -15,7 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::poll_immediate;
+use futures_util::future::{BoxFuture, poll_immediate};
 use lakeport_base::Clock;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
@@ -26,9 +27,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::background::Background;
 use self::model::{Conversation, Model, ModelError, Next, Said};
 use self::tools::Tools;
 use super::TOPIC;
+use super::models::spent::{self, Limits, OfDay, Spent, User};
 use super::outcome::Answer;
 use super::tasks::Task;
 use super::tasks::event::{Step, ToolResult};
@@ -53,7 +56,9 @@ const STORE_TRIES: u32 = 50;
 pub struct Bounds {
     /// Answers of the model.
     pub steps_max: usize,
+    /// Since the task began, on whichever servers.
     pub timeout: Duration,
+    pub models: Limits,
 }
 
 /// The signals that end a task early.
@@ -76,8 +81,12 @@ pub struct Run {
     pub tools: Arc<dyn Tools>,
     pub bounds: Bounds,
     pub stops: Stops,
+    /// Whose use of which model it is.
+    pub user: User,
     /// The times of the conversation's unstored last steps.
     pub unstored: Vec<i64>,
+    /// The model's use that is not stored.
+    pub unstored_use: Spent,
 }
 
 /// Why a run stops.
@@ -118,10 +127,14 @@ impl From<ModelError> for Stop {
 }
 
 impl Run {
-    /// Works until the task has ended or is stopped. An error is the store's.
-    pub async fn run(&mut self) -> Result<(), Error> {
-        let deadline = Instant::now() + self.bounds.timeout;
-        match self.work(deadline).await {
+    /// Works until the task has ended or is stopped. `background` collects what the model gets besides the question, if it
+    /// needs that. An error is the store's.
+    pub async fn run(&mut self, background: Option<BoxFuture<'_, Background>>) -> Result<(), Error> {
+        // A server that takes over gives no new time.
+        let begun_ms = self.task.started_at_ms.unwrap_or_else(|| self.clock.now_ms());
+        let passed = Duration::from_millis(u64::try_from(self.clock.now_ms() - begun_ms).unwrap_or(0));
+        let deadline = Instant::now() + self.bounds.timeout.saturating_sub(passed);
+        match self.work(deadline, background).await {
             Err(Stop::Failed(failure)) => self.end_with(failure).await,
             Err(Stop::Unwritten(error)) => Err(error),
             Ok(()) | Err(Stop::Over | Stop::Halted) => Ok(()),
@@ -136,7 +149,11 @@ impl Run {
         }
     }
 
-    async fn work(&mut self, deadline: Instant) -> Result<(), Stop> {
+    async fn work(
+        &mut self,
+        deadline: Instant,
+        background: Option<BoxFuture<'_, Background>>,
+    ) -> Result<(), Stop> {
         for result in self.conversation.results().filter(|result| result.outcome.is_ok()) {
             self.tools.keep(result);
         }
@@ -144,15 +161,19 @@ impl Run {
             let (call_id, tool, input) = (call_id.to_owned(), tool.to_owned(), input.clone());
             self.call(call_id, tool, input, deadline).await?;
         }
-        for _ in 0..self.bounds.steps_max {
+        if let Some(background) = background {
+            let background = self.within(deadline, background).await?;
+            self.task.context = Some(background.size);
+            Arc::make_mut(&mut self.conversation).background = Arc::new(background);
+        }
+        for _ in self.task.usage.model_calls..self.bounds.steps_max as i64 {
+            self.refuse_costly().await?;
             let said = self.ask(deadline).await?;
-            self.task.usage.model_calls += 1;
-            self.task.usage.input_tokens += said.input_tokens;
-            self.task.usage.output_tokens += said.output_tokens;
+            self.count(&said);
+            if let Some(thought) = said.thought {
+                self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
+            }
             match said.next {
-                Next::Think(thought) => {
-                    self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
-                }
                 Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
                 Next::Answer(answer) => return self.answer(answer).await,
             }
@@ -162,6 +183,37 @@ impl Run {
             self.bounds.steps_max
         );
         Err(Stop::Failed(Failure::new("too_many_steps", message, false)))
+    }
+
+    /// Fails the task when its model has used what it may.
+    async fn refuse_costly(&self) -> Result<(), Stop> {
+        if !self.model.needs_background() {
+            return Ok(());
+        }
+        let limits = &self.bounds.models;
+        let mut day = OfDay::default();
+        if limits.has_of_day() {
+            let of_day = spent::of_day(&self.db, &self.user.owner, self.clock.now_ms()).await;
+            day = of_day.map_err(Stop::Unwritten)?;
+            day.own.add(self.unstored_use);
+            day.all_tokens = day.all_tokens.saturating_add(self.unstored_use.tokens());
+        }
+        let usage = &self.task.usage;
+        let Some(reached) = limits.reached(usage.input_tokens + usage.output_tokens, &day) else {
+            return Ok(());
+        };
+        let message = format!("{reached}; or let the rules answer: set the topic's `model` to `offline`");
+        Err(Stop::Failed(Failure::new("token_limit", message, false)))
+    }
+
+    fn count(&mut self, said: &Said) {
+        let spent = self.model.spent(said);
+        let usage = &mut self.task.usage;
+        usage.model_calls += 1;
+        usage.input_tokens += said.input_tokens;
+        usage.output_tokens += said.output_tokens;
+        usage.cost_micros += spent.cost_micros;
+        self.unstored_use.add(spent);
     }
 
     /// The model's next step. Stores pending steps first if the model takes long.
@@ -283,6 +335,7 @@ impl Run {
             steps: &steps[steps.len() - self.unstored.len()..],
             times_ms: &self.unstored,
             usage: self.task.usage,
+            context: self.task.context.as_ref(),
             end,
         };
         let mut tries = 0;
@@ -303,6 +356,7 @@ impl Run {
         failpoints::reach("agent.event_stored");
         self.task.last_seq += self.unstored.len() as i64;
         self.unstored.clear();
+        self.unstored_use = Spent::default();
         Ok(())
     }
 
@@ -318,6 +372,9 @@ impl Run {
         // The worker detects the latter and takes it over.
         if !store::write(&mut tx, progress, self.clock.now_ms()).await? {
             return Ok(false);
+        }
+        if self.unstored_use != Spent::default() {
+            spent::add(&mut tx, &self.user, &self.unstored_use, self.clock.now_ms()).await?;
         }
         tx.changed(TOPIC, &*self.task.task_id);
         tx.commit().await?;

@@ -1,18 +1,26 @@
 //! Models plan the steps. A model gets the question and the results of all steps so far, and returns the next
 //! step; it executes nothing itself.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::background::Background;
+use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
 
 /// A model that plans.
 pub trait Model: Send + Sync {
-    /// `offline`, `openai`, `anthropic`.
-    fn provider(&self) -> &'static str;
-    /// The provider's model.
-    fn name(&self) -> &str;
+    /// Whether it reads the conversation's background.
+    fn needs_background(&self) -> bool {
+        false
+    }
+    /// The cost of a step, for the limits; nothing where steps are free.
+    fn spent(&self, _: &Said) -> Spent {
+        Spent::default()
+    }
     /// The next step.
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>>;
 }
@@ -20,6 +28,8 @@ pub trait Model: Send + Sync {
 /// A step of a model, and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
+    /// What it thought before, for the reader.
+    pub thought: Option<String>,
     pub next: Next,
     pub input_tokens: i64,
     pub output_tokens: i64,
@@ -28,8 +38,6 @@ pub struct Said {
 /// The kinds of steps.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// A thought, for the reader; then the model is asked again.
-    Think(String),
     /// A call of a tool, whose result the model gets.
     Call { tool: String, input: Value },
     /// The answer. It ends the task.
@@ -37,9 +45,16 @@ pub enum Next {
 }
 
 impl From<Next> for Said {
-    /// A step without costs.
+    /// A step without a thought and without costs.
     fn from(next: Next) -> Said {
-        Said { next, input_tokens: 0, output_tokens: 0 }
+        Said { thought: None, next, input_tokens: 0, output_tokens: 0 }
+    }
+}
+
+impl Next {
+    /// The step after a thought.
+    pub fn after(self, thought: impl Into<String>) -> Said {
+        Said { thought: Some(thought.into()), ..Said::from(self) }
     }
 }
 
@@ -80,11 +95,14 @@ pub struct Conversation {
     pub question: String,
     pub language: Language,
     pub steps: Vec<Step>,
+    /// Empty for a model that needs none.
+    pub background: Arc<Background>,
 }
 
 impl Conversation {
     pub fn new(question: &str, steps: Vec<Step>) -> Conversation {
-        Conversation { question: question.to_owned(), language: Language::of(question), steps }
+        let (question, language) = (question.to_owned(), Language::of(question));
+        Conversation { question, language, steps, background: Arc::default() }
     }
 
     /// The last call, if it has no result yet.
@@ -106,11 +124,6 @@ impl Conversation {
             Step::ToolResult(result) => Some(result),
             _ => None,
         })
-    }
-
-    /// Whether there was no thought since the last result.
-    pub fn is_thought_due(&self) -> bool {
-        !matches!(self.steps.last(), Some(Step::Thinking { .. }))
     }
 }
 

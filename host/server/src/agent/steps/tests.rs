@@ -19,20 +19,12 @@ const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
 
 /// Returns its steps in order, by the number of its steps in the conversation: so it can continue like any
 /// model.
-struct Script(Vec<Next>);
+struct Script(Vec<Said>);
 
 impl Model for Script {
-    fn provider(&self) -> &'static str {
-        "script"
-    }
-
-    fn name(&self) -> &str {
-        "script"
-    }
-
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
-        let said = conversation.steps.iter().filter(|step| !matches!(step, Step::ToolResult(_))).count();
-        let next = self.0.get(said).cloned().map(Said::from);
+        let said = conversation.steps.iter().filter(|step| matches!(step, Step::ToolCall { .. })).count();
+        let next = self.0.get(said).cloned();
         let missing =
             || ModelError { code: "tool_failed", message: "the script ends".to_owned(), retryable: true };
         Box::pin(std::future::ready(next.ok_or_else(missing)))
@@ -66,26 +58,26 @@ impl Tools for Named {
     }
 }
 
-fn call(tool: &str) -> Next {
-    Next::Call { tool: tool.to_owned(), input: json!({ "of": tool }) }
+fn call(tool: &str) -> Said {
+    Next::Call { tool: tool.to_owned(), input: json!({ "of": tool }) }.into()
 }
 
-fn think(thought: &str) -> Next {
-    Next::Think(thought.to_owned())
+fn thought(thought: &str, said: Said) -> Said {
+    Said { thought: Some(thought.to_owned()), ..said }
 }
 
-fn answer(content: &str) -> Next {
-    Next::Answer(Answer::new(content))
+fn answer(content: &str) -> Said {
+    Next::Answer(Answer::new(content)).into()
 }
 
 /// A task started by this worker, with this script.
-async fn begun(db: &Db, script: Vec<Next>) -> (Run, Arc<Named>) {
+async fn begun(db: &Db, script: Vec<Said>) -> (Run, Arc<Named>) {
     let topic = topic(db, "local").await;
     let id = ask(db, &topic, "how many?").await;
     taken(db, id, None, script).await
 }
 
-async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Next>) -> (Run, Arc<Named>) {
+async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Said>) -> (Run, Arc<Named>) {
     let worker = |epoch| Worker { name: "agent/0".to_owned(), epoch };
     let (from, worker) = (from.map(worker), worker(from.unwrap_or(0) + 1));
     let mut tx = db.begin().await.unwrap();
@@ -101,9 +93,11 @@ async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Next>) -> (Run, 
         worker,
         model: Arc::new(Script(script)),
         tools: Arc::clone(&tools) as _,
-        bounds: Bounds { steps_max: 10, timeout: Duration::from_secs(60) },
+        bounds: Bounds { steps_max: 10, timeout: Duration::from_secs(60), models: Limits::default() },
         stops: Stops::default(),
+        user: User { owner: "local".to_owned(), caller: "local".to_owned(), model: "script".to_owned() },
         unstored: Vec::new(),
+        unstored_use: Spent::default(),
     };
     (run, tools)
 }
@@ -115,15 +109,15 @@ async fn kinds(db: &Db, id: i64) -> Vec<&'static str> {
 #[tokio::test]
 async fn a_question_is_answered_with_what_its_tools_gave() {
     on_each_store(async |db| {
-        let script = vec![think("so"), call("echo"), call("fail"), think("but"), answer("42\0")];
+        let script = vec![thought("so", call("echo")), call("fail"), thought("but", answer("42\0"))];
         let (mut run, tools) = begun(&db, script).await;
-        run.run().await.unwrap();
+        run.run(None).await.unwrap();
         let expected =
             ["thinking", "tool_call", "tool_result", "tool_call", "tool_result", "thinking", "message"];
         assert_eq!(kinds(&db, run.task.id).await, expected);
         let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
         assert_eq!((task.status, task.last_seq, task.finished_at_ms), (Status::Success, 7, Some(NOW_MS)));
-        assert_eq!((task.usage.model_calls, task.usage.tool_calls), (5, 2));
+        assert_eq!((task.usage.model_calls, task.usage.tool_calls), (3, 2));
         let (total, messages) = topics::store::messages(&db, task.topic, &PAGE).await.unwrap();
         assert_eq!((total, messages[1].content.as_str()), (2, "42"));
         assert_eq!(messages[1].artifacts, r#"[{"kind":"sql","datasource":"shop","sql":{"of":"echo"}}]"#);
@@ -137,11 +131,11 @@ async fn a_question_is_answered_with_what_its_tools_gave() {
 #[tokio::test]
 async fn a_takeover_resumes_after_the_last_step() {
     on_each_store(async |db| {
-        let script = vec![think("a"), call("echo"), call("hang"), answer("done")];
+        let script = vec![thought("a", call("echo")), call("hang"), answer("done")];
         let (mut run, _) = begun(&db, script.clone()).await;
         let halted = run.stops.halted.clone();
         let id = run.task.id;
-        let working = async { run.run().await.unwrap() };
+        let working = async { run.run(None).await.unwrap() };
         let halting = async {
             while kinds(&db, id).await.len() < 4 {
                 tokio::task::yield_now().await;
@@ -151,7 +145,7 @@ async fn a_takeover_resumes_after_the_last_step() {
         tokio::join!(working, halting);
         assert_eq!(store::progress(&db, id).await.unwrap(), Some((Status::Running, 4)));
         let mut again = script;
-        again[2] = call("echo");
+        again[1] = call("echo");
         let (mut run, tools) = taken(&db, id, Some(1), again).await;
         // The started call is the stored one, which would hang again: this server's tool does not.
         Arc::make_mut(&mut run.conversation).steps.iter_mut().for_each(|step| {
@@ -159,7 +153,7 @@ async fn a_takeover_resumes_after_the_last_step() {
                 "echo".clone_into(tool);
             }
         });
-        run.run().await.unwrap();
+        run.run(None).await.unwrap();
         let expected = ["thinking", "tool_call", "tool_result", "tool_call", "tool_result", "message"];
         assert_eq!(kinds(&db, id).await, expected);
         assert_eq!(tools.called.load(Ordering::Relaxed), 1, "what is done is not done again");
@@ -173,7 +167,7 @@ async fn cancelling_stops_tools_and_their_events() {
     on_each_store(async |db| {
         let (mut run, _) = begun(&db, vec![call("hang")]).await;
         let (id, cancelled) = (run.task.id, run.stops.cancelled.clone());
-        let working = async { run.run().await.unwrap() };
+        let working = async { run.run(None).await.unwrap() };
         let cancelling = async {
             while kinds(&db, id).await.is_empty() {
                 tokio::task::yield_now().await;
@@ -193,16 +187,16 @@ async fn cancelling_stops_tools_and_their_events() {
 #[tokio::test]
 async fn steps_and_time_are_bounded_and_a_model_may_fail() {
     on_each_store(async |db| {
-        let endless = vec![think("again"); 100];
+        let endless = vec![call("echo"); 100];
         let hanging = vec![call("hang")];
         for (script, timeout_ms, code) in [
             (endless, 60_000, "too_many_steps"),
             (hanging, 1, "task_timeout"),
-            (vec![think("and")], 60_000, "tool_failed"),
+            (vec![call("echo")], 60_000, "tool_failed"),
         ] {
             let (mut run, _) = begun(&db, script).await;
             run.bounds.timeout = Duration::from_millis(timeout_ms);
-            run.run().await.unwrap();
+            run.run(None).await.unwrap();
             let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
             assert_eq!((task.status, task.error.unwrap().0.as_str()), (Status::Failed, code));
             assert_eq!(kinds(&db, task.id).await.last(), Some(&"error"));

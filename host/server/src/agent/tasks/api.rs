@@ -9,6 +9,7 @@ use super::stream::{self, TaskEvents};
 use super::view::{CancelledTask, DeliveryReceipt, TaskView};
 use super::{Status, Task, store};
 use crate::agent::forms::{DeliverMessage, StreamQuery, TaskPath};
+use crate::agent::models::{self, Provider};
 use crate::agent::topics::{self, Message, Says, check_owner, may_read};
 use crate::agent::{Agent, Call};
 use crate::agent::{TOPIC, asked_key};
@@ -25,7 +26,6 @@ pub async fn deliver(
 ) -> Result<Bare<DeliveryReceipt>, Error> {
     let (state, caller, body) = (&call.state, &call.caller, &*call.body);
     let (task_id, now_ms) = (Uuid::now_v7().to_string(), state.clock.now_ms());
-    let model = state.model();
     let mut tx = state.db.begin().await?;
     let topic = topics::api::locked(&mut tx, caller, body.topic_id).await?;
     if topic.message_count >= MESSAGES_MAX {
@@ -44,14 +44,16 @@ pub async fn deliver(
         created_at_ms: now_ms,
     };
     topics::store::add_message(&mut tx, topic.id, &message).await?;
+    let model = models::store::chosen(&mut tx, topic.model.as_ref().map(|(id, _)| *id)).await?;
     let new = store::NewTask {
         task_id: &task_id,
         topic: topic.id,
         content: &body.content.0,
         asked_by: &caller.name,
         datasources: caller.datasources.as_deref(),
-        provider: model.provider(),
-        model: model.name(),
+        provider: model.provider.as_str(),
+        model: &model.model,
+        model_id: (model.provider != Provider::Offline).then_some(model.id),
     };
     store::insert(&mut tx, &new, now_ms).await?;
     tx.changed(TOPIC, asked_key(&task_id));

@@ -8,6 +8,9 @@ pub mod stream;
 pub mod streams;
 mod view;
 
+use super::models::spent::cost;
+use super::steps::background::ContextSize;
+
 /// The status in the interface's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -62,7 +65,11 @@ pub struct Task {
     pub datasources: Option<Vec<String>>,
     pub provider: String,
     pub model: String,
+    /// Of the resource; `None`: `offline`.
+    pub model_id: Option<i64>,
     pub usage: Usage,
+    /// The size of what its model got besides the question.
+    pub context: Option<ContextSize>,
     /// Why it failed: code and message.
     pub error: Option<(String, String)>,
     /// The number of its last event.
@@ -82,6 +89,14 @@ pub struct Usage {
     pub tool_calls: i64,
     pub input_tokens: i64,
     pub output_tokens: i64,
+    /// In the currency of the model's prices.
+    #[serde(rename = "cost", serialize_with = "in_currency")]
+    #[schemars(with = "f64")]
+    pub cost_micros: i64,
+}
+
+fn in_currency<S: serde::Serializer>(micros: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(cost(*micros))
 }
 
 impl Task {

@@ -6,7 +6,8 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use super::event::Step;
 use super::{Status, Task, Usage};
-use crate::agent::topics::store::{kept_names, names};
+use crate::agent::steps::background::ContextSize;
+use crate::agent::topics::store::{kept_names, names, stored};
 
 /// The events of long finished tasks. Messages stay as long as their topics.
 pub const RETAINED: Retained = Retained {
@@ -21,8 +22,8 @@ pub const RETAINED: Retained = Retained {
 macro_rules! tasks {
     () => {
         "SELECT a.id, a.task_id, a.topic, t.topic_id, t.owner, t.datasources AS topic_datasources, a.status, a.content, a.asked_by, \
-         a.datasources, a.provider, a.model, a.model_calls, a.tool_calls, a.input_tokens, a.output_tokens, \
-         a.error_code, a.error_message, a.last_seq, a.claims, a.created_at, a.started_at, a.finished_at \
+         a.datasources, a.provider, a.model, a.model_id, a.model_calls, a.tool_calls, a.input_tokens, a.output_tokens, \
+         a.cost_micros, a.context, a.error_code, a.error_message, a.last_seq, a.claims, a.created_at, a.started_at, a.finished_at \
          FROM agent_tasks a JOIN topics t ON t.id = a.topic"
     };
 }
@@ -43,11 +44,14 @@ fn task(row: &Row) -> Result<Task, Error> {
         datasources: names(row.get("datasources")?)?,
         provider: row.get("provider")?,
         model: row.get("model")?,
+        model_id: row.get("model_id")?,
+        context: stored(row.get("context")?)?,
         usage: Usage {
             model_calls: row.get("model_calls")?,
             tool_calls: row.get("tool_calls")?,
             input_tokens: row.get("input_tokens")?,
             output_tokens: row.get("output_tokens")?,
+            cost_micros: row.get("cost_micros")?,
         },
         error: error.0.zip(error.1),
         last_seq: row.get("last_seq")?,
@@ -76,12 +80,14 @@ pub struct NewTask<'n> {
     pub datasources: Option<&'n [String]>,
     pub provider: &'n str,
     pub model: &'n str,
+    /// `None`: `offline`.
+    pub model_id: Option<i64>,
 }
 
 pub async fn insert(tx: &mut Tx, new: &NewTask<'_>, now_ms: i64) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO agent_tasks (task_id, topic, status, content, asked_by, datasources, provider, \
-        model, created_at) VALUES ($1, $2, 'waiting', $3, $4, $5, $6, $7, $8)";
-    let values: [Value; 8] = [
+        model, created_at, model_id) VALUES ($1, $2, 'waiting', $3, $4, $5, $6, $7, $8, $9)";
+    let values: [Value; 9] = [
         new.task_id.into(),
         new.topic.into(),
         new.content.into(),
@@ -90,6 +96,7 @@ pub async fn insert(tx: &mut Tx, new: &NewTask<'_>, now_ms: i64) -> Result<(), E
         new.provider.into(),
         new.model.into(),
         now_ms.into(),
+        new.model_id.into(),
     ];
     tx.execute(INSERT, &values).await.map(drop)
 }
@@ -240,6 +247,8 @@ pub struct Progress<'p> {
     /// The time of each event.
     pub times_ms: &'p [i64],
     pub usage: Usage,
+    /// `None`: it stays as it is.
+    pub context: Option<&'p ContextSize>,
     /// `None`: it continues.
     pub end: Option<End<'p>>,
 }
@@ -255,7 +264,7 @@ pub enum End<'e> {
 pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<bool, Error> {
     const UPDATE: &str = "UPDATE agent_tasks SET last_seq = $4, model_calls = $5, tool_calls = $6, \
         input_tokens = $7, output_tokens = $8, status = $9, error_code = $10, error_message = $11, \
-        finished_at = $12 WHERE id = $1 AND status = 'running' AND worker = $2 AND worker_epoch = $3 \
+        finished_at = $12, cost_micros = $14, context = coalesce($15, context) WHERE id = $1 AND status = 'running' AND worker = $2 AND worker_epoch = $3 \
         AND last_seq = $13";
     const INSERT: &str =
         "INSERT INTO agent_events (task, seq, type, data, kept, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
@@ -266,7 +275,8 @@ pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<
     };
     let (error_code, error_message) = error.unzip();
     let usage = &progress.usage;
-    let values: [Value; 13] = [
+    let context = progress.context.map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    let values: [Value; 15] = [
         progress.id.into(),
         progress.worker.name.as_str().into(),
         progress.worker.epoch.into(),
@@ -280,6 +290,8 @@ pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<
         error_message.into(),
         progress.end.is_some().then_some(now_ms).into(),
         progress.last_seq.into(),
+        usage.cost_micros.into(),
+        context.into(),
     ];
     if tx.execute(UPDATE, &values).await? == 0 {
         return Ok(false);

@@ -39,7 +39,17 @@ async fn suspended(db: &Db, id: i64) -> bool {
 fn progress<'p>(worker: &'p Worker, id: i64, last_seq: i64, steps: &'p [Step]) -> Progress<'p> {
     const TIMES_MS: [i64; 3] = [NOW_MS; 3];
     let times_ms = &TIMES_MS[..steps.len()];
-    Progress { id, task_id: "t", worker, last_seq, steps, times_ms, usage: Usage::default(), end: None }
+    Progress {
+        id,
+        task_id: "t",
+        worker,
+        last_seq,
+        steps,
+        times_ms,
+        usage: Usage::default(),
+        context: None,
+        end: None,
+    }
 }
 
 fn thought(content: &str) -> Step {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Status, Task, Usage};
+use crate::agent::steps::background::ContextSize;
 use crate::agent::time_of;
 
 #[derive(Serialize, JsonSchema)]
@@ -22,6 +23,8 @@ pub struct TaskView {
     provider: String,
     model: String,
     usage: Usage,
+    /// What the model got besides the question; null for `offline`, and until it is collected.
+    context: Option<ContextSize>,
     #[schemars(extend("format" = "date-time"))]
     created_at: String,
     #[schemars(extend("format" = "date-time"))]
@@ -48,6 +51,7 @@ impl From<Task> for TaskView {
             provider: task.provider,
             model: task.model,
             usage: task.usage,
+            context: task.context,
             created_at: time_of(task.created_at_ms),
             started_at: task.started_at_ms.map(time_of),
             finished_at: task.finished_at_ms.map(time_of),

@@ -11,6 +11,7 @@ use super::{Feedback, Says, Topic, check_owner, may_read, readable, store, unkno
 use crate::agent::forms::{
     CreateTopic, DATASOURCES_MAX, ListQuery, MessagePath, RateAnswer, TopicPath, UpdateTopic,
 };
+use crate::agent::models;
 use crate::agent::tasks;
 use crate::agent::{self, Agent, Call};
 use crate::audit::{Change, Commit};
@@ -29,7 +30,8 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Bare<List<TopicView>
 /// `POST /api/v1/nl2sql/topics`
 pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<Bare<TopicView>, Error> {
     let (state, body) = (&call.state, &*call.body);
-    check_datasources(state, &call.caller, body.datasources.as_deref()).await?;
+    let checked = check_datasources(state, &call.caller, body.datasources.as_deref()).await;
+    let model = chosen_model(state, body.model.as_ref().map(|name| name.0.as_str()), checked).await?;
     let now_ms = state.clock.now_ms();
     let mut topic = Topic {
         id: 0,
@@ -37,6 +39,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<B
         owner: call.caller.key(),
         title: body.title.0.clone(),
         datasources: body.datasources.clone(),
+        model,
         message_count: 0,
         last_task: None,
         created_at_ms: now_ms,
@@ -54,6 +57,23 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<B
 
 fn shown(topic: &Topic) -> Bare<TopicView> {
     Bare::new(&topic.view()).with_etag(&topic.etag())
+}
+
+/// The model of this name; with what a check of other members found wrong, all together.
+async fn chosen_model(
+    state: &Agent,
+    name: Option<&str>,
+    checked: Result<(), Error>,
+) -> Result<Option<(i64, String)>, Error> {
+    let mut wrong = Error::details_of(checked)?;
+    let mut model = None;
+    if let Some(name) = name {
+        match models::api::named(state, name).await {
+            Ok(found) => model = Some((found.id, found.name)),
+            Err(error) => wrong.extend(Error::details_of(Err(error))?),
+        }
+    }
+    if wrong.is_empty() { Ok(model) } else { Err(Error::invalid(wrong)) }
 }
 
 /// 403 where the caller is bound to others, 400 where there is none of that name.
@@ -86,9 +106,16 @@ pub async fn get(call: Call<TopicPath>) -> Result<Bare<TopicView>, Error> {
 pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result<Bare<TopicView>, Error> {
     let (state, body) = (&call.state, &*call.body);
     readable(&state.db, &call.caller, call.path.topic_id).await?;
-    if let Patch::Set(names) = &body.datasources {
-        check_datasources(state, &call.caller, Some(names)).await?;
-    }
+    let names = match &body.datasources {
+        Patch::Set(names) => Some(names.as_slice()),
+        Patch::Keep | Patch::Clear => None,
+    };
+    let checked = check_datasources(state, &call.caller, names).await;
+    let name = match &body.model {
+        Patch::Set(name) => Some(name.0.as_str()),
+        Patch::Keep | Patch::Clear => None,
+    };
+    let model = chosen_model(state, name, checked).await?;
     let mut tx = state.db.begin().await?;
     let before = locked(&mut tx, &call.caller, call.path.topic_id).await?;
     call.check_if_match(&before.etag())?;
@@ -98,6 +125,10 @@ pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result
         after.title = title.0.clone();
     }
     after.datasources = body.datasources.clone().over(after.datasources);
+    match body.model {
+        Patch::Keep => {}
+        Patch::Clear | Patch::Set(_) => after.model = model,
+    }
     if after != before {
         after.updated_at_ms = state.clock.now_ms();
         store::update(&mut tx, &after).await?;

@@ -23,6 +23,8 @@ pub struct Topic {
     pub title: String,
     /// `None`: all that the caller may read.
     pub datasources: Option<Vec<String>>,
+    /// The model that it names: the id, the name. `None`: the default.
+    pub model: Option<(i64, String)>,
     pub message_count: i64,
     pub last_task: Option<(String, String)>,
     pub created_at_ms: i64,
@@ -74,6 +76,13 @@ pub struct Message {
     pub outcome: Option<Outcome>,
     pub feedback: Option<Feedback>,
     pub created_at_ms: i64,
+}
+
+/// A question with its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    pub question: String,
+    pub answer: String,
 }
 
 /// A topic that the caller may read, or 404.

@@ -1,16 +1,19 @@
 //! Topics and messages in the store.
 
+use std::collections::HashMap;
+
 use lakeport_base::Error;
 use lakeport_http::Paging;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::de::DeserializeOwned;
 
-use super::{Feedback, Message, Says, Topic};
+use super::{Exchange, Feedback, Message, Says, Topic};
 
 /// Columns of a topic, in the order of [`topic`], from an index.
 macro_rules! topics {
     () => {
         "SELECT t.id, t.topic_id, t.owner, t.title, t.datasources, t.message_count, t.last_task_id, \
+         t.model, (SELECT name FROM models WHERE id = t.model) AS model_name, \
          (SELECT status FROM agent_tasks WHERE task_id = t.last_task_id) AS last_task_status, t.created_at, t.updated_at FROM topics t"
     };
 }
@@ -19,12 +22,14 @@ fn topic(row: &Row) -> Result<Topic, Error> {
     let mut row = row.by_name();
     let last_task: (Option<String>, Option<String>) =
         (row.get("last_task_id")?, row.get("last_task_status")?);
+    let model: (Option<i64>, Option<String>) = (row.get("model")?, row.get("model_name")?);
     Ok(Topic {
         id: row.get("id")?,
         topic_id: row.get("topic_id")?,
         owner: row.get("owner")?,
         title: row.get("title")?,
         datasources: names(row.get("datasources")?)?,
+        model: model.0.zip(model.1),
         message_count: row.get("message_count")?,
         last_task: last_task.0.zip(last_task.1),
         created_at_ms: row.get("created_at")?,
@@ -38,7 +43,7 @@ pub fn names(text: Option<String>) -> Result<Option<Vec<String>>, Error> {
 }
 
 /// A value that is stored as JSON, or null.
-fn stored<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Error> {
+pub fn stored<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Error> {
     text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
 }
 
@@ -76,28 +81,43 @@ pub async fn count_of(tx: &mut Tx, owner: &str) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Inserts one; returns its internal id.
+/// Inserts one; returns its internal id. 503 `model_gone` if its model was deleted just now.
 pub async fn insert(tx: &mut Tx, new: &Topic) -> Result<i64, Error> {
-    const INSERT: &str = "INSERT INTO topics (topic_id, owner, title, datasources, created_at, updated_at) \
-        VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
+    const INSERT: &str = "INSERT INTO topics (topic_id, owner, title, datasources, created_at, updated_at, model) \
+        VALUES ($1, $2, $3, $4, $5, $5, $6) RETURNING id";
     let values = [
         new.topic_id.as_str().into(),
         new.owner.as_str().into(),
         new.title.as_str().into(),
         kept_names(new.datasources.as_deref())?,
         new.created_at_ms.into(),
+        model_id(new),
     ];
-    let rows = tx.query(INSERT, &values).await?;
+    let rows = tx.query(INSERT, &values).await.map_err(gone)?;
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Writes title and data sources.
+fn model_id(topic: &Topic) -> Value {
+    topic.model.as_ref().map(|(id, _)| *id).into()
+}
+
+/// Writes title, data sources and model. 503 `model_gone` if that was deleted just now.
 pub async fn update(tx: &mut Tx, changed: &Topic) -> Result<(), Error> {
-    const UPDATE: &str = "UPDATE topics SET title = $2, datasources = $3, updated_at = $4 WHERE id = $1";
+    const UPDATE: &str =
+        "UPDATE topics SET title = $2, datasources = $3, updated_at = $4, model = $5 WHERE id = $1";
     let datasources = kept_names(changed.datasources.as_deref())?;
-    let values =
-        [changed.id.into(), changed.title.as_str().into(), datasources, changed.updated_at_ms.into()];
-    tx.execute(UPDATE, &values).await.map(drop)
+    let values = [
+        changed.id.into(),
+        changed.title.as_str().into(),
+        datasources,
+        changed.updated_at_ms.into(),
+        model_id(changed),
+    ];
+    tx.execute(UPDATE, &values).await.map(drop).map_err(gone)
+}
+
+fn gone(error: Error) -> Error {
+    error.gone_as("model_gone", "the model of the topic was deleted; name another, or none")
 }
 
 /// With its messages, tasks and events.
@@ -147,6 +167,35 @@ pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<
     paging.refuse_over("page_size", sums[0].get(1)?, sums[0].get(2)?)?;
     let rows = db.read(PAGE, &values).await?;
     Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
+}
+
+/// The questions that were answered before this task, with their answers, the newest first.
+pub async fn earlier(db: &Db, topic: i64, task_id: &str, limit: usize) -> Result<Vec<Exchange>, Error> {
+    const EARLIER: &str = "SELECT task_id, role, content, artifacts FROM messages WHERE topic = $1 \
+        AND id < (SELECT min(id) FROM messages WHERE topic = $1 AND task_id = $2) ORDER BY id DESC LIMIT $3";
+    // Some questions have no answer.
+    let rows = limit.saturating_mul(4) as i64;
+    let rows = db.read(EARLIER, &[topic.into(), task_id.into(), rows.into()]).await?;
+    let (mut answers, mut earlier) = (HashMap::new(), Vec::new());
+    for row in rows {
+        let (task_id, role, content): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if says(&role) == Says::Assistant {
+            let statements = statements(&row.get::<String>(3)?);
+            let sql = statements.iter().map(|sql| format!("\nSQL: {sql}"));
+            answers.insert(task_id, std::iter::once(content).chain(sql).collect::<String>());
+        } else if let Some(answer) = answers.remove(&task_id).filter(|_| earlier.len() < limit) {
+            earlier.push(Exchange { question: content, answer });
+        }
+    }
+    Ok(earlier)
+}
+
+/// The statements among artifacts.
+fn statements(artifacts: &str) -> Vec<String> {
+    let artifacts: Vec<serde_json::Value> = serde_json::from_str(artifacts).unwrap_or_default();
+    let sql =
+        |one: &serde_json::Value| one["sql"].as_str().filter(|_| one["kind"] == "sql").map(str::to_owned);
+    artifacts.iter().filter_map(sql).collect()
 }
 
 /// Of a message: its internal id, its author, the owner of its topic.

@@ -37,6 +37,8 @@ pub struct TopicView {
     title: String,
     /// Names of the data sources that its questions may use; null: all that the caller may read.
     datasources: Option<Vec<String>>,
+    /// The name of the model that answers; null: the default one.
+    model: Option<String>,
     message_count: i64,
     #[schemars(extend("format" = "uuid"))]
     last_task_id: Option<String>,
@@ -54,12 +56,15 @@ pub struct Definition<'t> {
     topic_id: &'t str,
     title: &'t str,
     datasources: Option<&'t [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'t str>,
 }
 
 impl Topic {
     pub fn definition(&self) -> Definition<'_> {
         let datasources = self.datasources.as_deref();
-        Definition { topic_id: &self.topic_id, title: &self.title, datasources }
+        let model = self.model.as_ref().map(|(_, name)| name.as_str());
+        Definition { topic_id: &self.topic_id, title: &self.title, datasources, model }
     }
 
     pub fn etag(&self) -> String {
@@ -72,6 +77,7 @@ impl Topic {
             topic_id: self.topic_id.clone(),
             title: self.title.clone(),
             datasources: self.datasources.clone(),
+            model: self.model.as_ref().map(|(_, name)| name.clone()),
             message_count: self.message_count,
             last_task_id,
             last_task_status,

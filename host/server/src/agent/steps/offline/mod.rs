@@ -41,24 +41,21 @@ const NAMES_SHOWN: usize = 3;
 pub struct Offline;
 
 impl Model for Offline {
-    fn provider(&self) -> &'static str {
-        "offline"
-    }
-
-    fn name(&self) -> &str {
-        "offline"
-    }
-
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
-        Box::pin(std::future::ready(next(conversation).map(Said::from)))
+        Box::pin(std::future::ready(next(conversation)))
     }
 }
 
-fn told(content: String) -> Next {
-    Next::Answer(Answer::new(content))
+fn told(content: String) -> Said {
+    Next::Answer(Answer::new(content)).into()
 }
 
-fn next(conversation: &Conversation) -> Result<Next, ModelError> {
+/// The call, after a thought.
+fn call(thought: String, tool: &str, input: Value) -> Said {
+    Next::Call { tool: tool.to_owned(), input }.after(thought)
+}
+
+fn next(conversation: &Conversation) -> Result<Said, ModelError> {
     let plan = Plan { conversation, language: conversation.language };
     match question::read(&conversation.question) {
         Asks::Data => plan.data(),
@@ -82,14 +79,6 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// The call, preceded by a thought.
-    fn call(&self, thought: String, tool: &str, input: Value) -> Next {
-        if self.conversation.is_thought_due() {
-            return Next::Think(thought);
-        }
-        Next::Call { tool: tool.to_owned(), input }
-    }
-
     fn done(&self, tool: &str) -> Option<&'c ToolResult> {
         self.conversation.last_of(tool)
     }
@@ -98,16 +87,16 @@ impl<'c> Plan<'c> {
         shortened(self.conversation.question.trim(), QUESTION_MAX_CHARS - 1)
     }
 
-    fn search(&self, limit: u32) -> Next {
+    fn search(&self, limit: u32) -> Said {
         let thought =
             self.say("I look for tables and fields that fit the question.", "先查找与问题相符的表和字段。");
-        self.call(thought, SEARCH, json!({ "query": self.question(), "limit": limit }))
+        call(thought, SEARCH, json!({ "query": self.question(), "limit": limit }))
     }
 
-    fn data(&self) -> Result<Next, ModelError> {
+    fn data(&self) -> Result<Said, ModelError> {
         let Some(search) = self.done(SEARCH) else { return Ok(self.search(TABLES)) };
         let Some(write) = self.done(WRITE) else {
-            return Ok(self.call(
+            return Ok(call(
                 self.found(search.outcome.as_ref().ok()),
                 WRITE,
                 json!({ "question": self.question() }),
@@ -147,7 +136,7 @@ impl<'c> Plan<'c> {
         }
     }
 
-    fn run(&self, written: &Value) -> Next {
+    fn run(&self, written: &Value) -> Said {
         let mut input = Map::new();
         if written["datasource"].is_string() {
             input.insert("datasource".to_owned(), written["datasource"].clone());
@@ -158,10 +147,10 @@ impl<'c> Plan<'c> {
             input.insert("maxRows".to_owned(), written["limit"].clone());
         }
         let thought = self.say("The SQL is written; I run it.", "SQL 已写好，现在执行。");
-        self.call(thought, RUN, input.into())
+        call(thought, RUN, input.into())
     }
 
-    fn draw(&self, written: &Value, call_id: &str, result: &Value) -> Next {
+    fn draw(&self, written: &Value, call_id: &str, result: &Value) -> Said {
         let mut input = json!({ "callId": call_id });
         let measures: Vec<&Value> =
             written["measures"].as_array().into_iter().flatten().take(MEASURES_MAX).collect();
@@ -173,27 +162,27 @@ impl<'c> Plan<'c> {
             Language::English => format!("{rows} rows came; I draw them."),
             Language::Chinese => format!("查询返回 {rows} 行，现在绘图。"),
         };
-        self.call(thought, DRAW, input)
+        call(thought, DRAW, input)
     }
 
     /// The matching tables, or the fields of the table in the question.
-    fn tables(&self, fields: Option<Option<String>>) -> Result<Next, ModelError> {
+    fn tables(&self, fields: Option<Option<String>>) -> Result<Said, ModelError> {
         let Some(search) = self.done(SEARCH) else { return Ok(self.search(TABLES_LISTED)) };
         match &search.outcome {
             Ok(found) => {
                 let fields = fields.as_ref().map(Option::as_deref);
-                Ok(Next::Answer(answer::of_tables(self.language, found, fields)))
+                Ok(Next::Answer(answer::of_tables(self.language, found, fields)).into())
             }
             Err(error) => self.cannot(SEARCH, error),
         }
     }
 
-    fn lineage(&self, subject: &Subject) -> Result<Next, ModelError> {
+    fn lineage(&self, subject: &Subject) -> Result<Said, ModelError> {
         if let Some(done) = self.done(LINEAGE) {
             return match &done.outcome {
                 Ok(graph) => Ok(told(answer::of_lineage(self.language, graph, subject.direction))),
                 Err(error) if error.context.iter().any(|(name, _)| name == CANDIDATE) => {
-                    Ok(Next::Answer(answer::which_table(self.language, error, subject.direction)))
+                    Ok(Next::Answer(answer::which_table(self.language, error, subject.direction)).into())
                 }
                 Err(error) => self.cannot(LINEAGE, error),
             };
@@ -203,7 +192,7 @@ impl<'c> Plan<'c> {
             (None, None) => return Ok(self.search(TABLES)),
             (None, Some(search)) => match search.outcome.as_ref().ok().and_then(first_table) {
                 Some(table) => table,
-                None => return Ok(Next::Answer(answer::no_table(self.language))),
+                None => return Ok(Next::Answer(answer::no_table(self.language)).into()),
             },
         };
         let shown = shortened(&table, QUESTION_MAX_CHARS);
@@ -211,15 +200,15 @@ impl<'c> Plan<'c> {
             Language::English => format!("I follow the lineage of {shown}."),
             Language::Chinese => format!("查看表 {shown} 的血缘。"),
         };
-        Ok(self.call(thought, LINEAGE, json!({ "table": table, "direction": subject.direction.word() })))
+        Ok(call(thought, LINEAGE, json!({ "table": table, "direction": subject.direction.word() })))
     }
 
     /// A tool's message about the question becomes the answer; otherwise the task fails.
-    fn cannot(&self, tool: &str, error: &ToolError) -> Result<Next, ModelError> {
+    fn cannot(&self, tool: &str, error: &ToolError) -> Result<Said, ModelError> {
         const ABOUT_THE_QUESTION: [&str; 5] =
             ["cannot_answer", "guard_refused", "invalid_input", "not_found", "not_yet"];
         if ABOUT_THE_QUESTION.contains(&error.code.as_str()) {
-            return Ok(Next::Answer(answer::refused(self.language, error)));
+            return Ok(Next::Answer(answer::refused(self.language, error)).into());
         }
         Err(ModelError {
             code: "tool_failed",

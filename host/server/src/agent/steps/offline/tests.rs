@@ -15,8 +15,9 @@ fn ended(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<
     let mut conversation = Conversation::new(question, Vec::new());
     let mut calls = Vec::new();
     loop {
-        match next(&conversation).expect("a step") {
-            Next::Think(content) => conversation.steps.push(Step::Thinking { content }),
+        let said = next(&conversation).expect("a step");
+        conversation.steps.extend(said.thought.map(|content| Step::Thinking { content }));
+        match said.next {
             Next::Answer(answer) => return (calls, answer),
             Next::Call { tool, input } => {
                 let (_, outcome) =

@@ -1,0 +1,303 @@
+//! Calls a model: one request for each step, sent again where that may help.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, Request, StatusCode};
+use lakeport_base::Error;
+use lakeport_base::text::shortened;
+use lakeport_egress::{AGENT, AnswerBody, HttpClient, Limits, SendError};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::exchange::{Prompt, Reply};
+use super::spent::Spent;
+use super::sse::Events;
+use super::{ModelRecord, Provider, anthropic, openai};
+use crate::agent::Agent;
+use crate::agent::steps::model::{Conversation, Model, ModelError, Said};
+use crate::secrets::Secret;
+
+/// The error code of a model that failed for good.
+pub const FAILED: &str = "model_failed";
+/// The pauses before a request is sent again, where the model names no longer ones.
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// A model that wants a longer pause has failed.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Bytes of an answer: of one as a stream, each token is an event.
+const ANSWER_BYTES: usize = 256 * 1024;
+const TOKEN_BYTES: usize = 1_024;
+const ANSWER_MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of an error's answer that are read, and characters of its text that are shown.
+const ERROR_MAX_BYTES: usize = 64 * 1024;
+const ERROR_MAX_CHARS: usize = 500;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const API_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+/// The status of a provider that has too much to do.
+const OVERLOADED: u16 = 529;
+
+/// A model behind an interface.
+pub struct Remote {
+    http: HttpClient,
+    record: ModelRecord,
+    key: Option<Secret>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+struct Failed {
+    /// For people; continues the model's name.
+    why: String,
+    again: Again,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Never,
+    Soon,
+    After(Duration),
+}
+
+impl Failed {
+    fn soon(why: impl Into<String>) -> Failed {
+        Failed { why: why.into(), again: Again::Soon }
+    }
+
+    fn never(why: impl Into<String>) -> Failed {
+        Failed { why: why.into(), again: Again::Never }
+    }
+}
+
+impl Model for Remote {
+    fn needs_background(&self) -> bool {
+        true
+    }
+
+    fn spent(&self, said: &Said) -> Spent {
+        let (input_tokens, output_tokens) = (said.input_tokens, said.output_tokens);
+        let cost_micros = self.record.options.cost_micros(input_tokens, output_tokens);
+        Spent { calls: 1, input_tokens, output_tokens, cost_micros }
+    }
+
+    fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
+        Box::pin(async {
+            let prompt = Prompt::of(conversation);
+            self.said(&prompt, conversation).await.map_err(|failed| self.error(&failed))
+        })
+    }
+}
+
+impl Remote {
+    pub fn open(state: &Agent, record: ModelRecord) -> Result<Remote, Error> {
+        let key = record.key(state)?;
+        Ok(Remote { http: state.http(&record).clone(), record, key })
+    }
+
+    /// The answer to one request, sent once. 502 `model_failed`, 403 `egress_refused`.
+    pub async fn test(&self, prompt: &Prompt) -> Result<Reply, Error> {
+        let body = self.body(prompt);
+        self.once(&body).await.map_err(|failed| Error::bad_gateway(FAILED, self.message(&failed.why)))
+    }
+
+    async fn said(&self, prompt: &Prompt, conversation: &Conversation) -> Result<Said, Failed> {
+        let body = self.body(prompt);
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let answered = self.once(&body).await.and_then(|reply| {
+                let said = reply.said(conversation.language, self.record.max_tokens);
+                said.ok_or_else(|| Failed::soon("gave an empty answer"))
+            });
+            let failed = match answered {
+                Ok(said) => return Ok(said),
+                Err(failed) => failed,
+            };
+            let pause = pauses.next().and_then(|usual| match failed.again {
+                Again::Never => None,
+                Again::Soon => Some(usual),
+                Again::After(pause) => Some(pause.max(usual)).filter(|pause| *pause <= PAUSE_MAX),
+            });
+            let Some(pause) = pause else { return Err(failed) };
+            tracing::warn!(model = self.record.name, "the model {}; sending again in {pause:?}", failed.why);
+            sleep(pause).await;
+        }
+    }
+
+    fn body(&self, prompt: &Prompt) -> Bytes {
+        let body = match self.record.provider {
+            Provider::Anthropic => anthropic::body(&self.record, prompt),
+            Provider::OpenAi | Provider::Offline => openai::body(&self.record, prompt),
+        };
+        body.to_string().into()
+    }
+
+    async fn once(&self, body: &Bytes) -> Result<Reply, Failed> {
+        let request = self.request(body.clone()).map_err(|error| Failed::never(error.to_string()))?;
+        let tokens = usize::try_from(self.record.max_tokens).unwrap_or(0);
+        let limits = Limits {
+            total: Duration::from_secs(self.record.timeout_s.unsigned_abs()),
+            answer_max_bytes: (ANSWER_BYTES + tokens * TOKEN_BYTES).min(ANSWER_MAX_BYTES),
+        };
+        let unsent = |error| self.unsent(error, limits);
+        let (head, answer) = self.http.open(request, limits).await.map_err(unsent)?.into_parts();
+        if head.status != StatusCode::OK {
+            return Err(self.refused(head.status, &head.headers, answer).await);
+        }
+        let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+            kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+        });
+        let reply = if is_stream {
+            self.streamed(answer).await.map_err(|error| match error {
+                Broken::Sent(error) => unsent(error),
+                Broken::Wrong(why) => Failed::soon(why),
+            })
+        } else {
+            let bytes = whole(answer, usize::MAX).await.map_err(unsent)?;
+            let answer: Value = serde_json::from_slice(&bytes)
+                .map_err(|error| Failed::soon(format!("gave an answer that is no JSON: {error}")))?;
+            let reply = match self.record.provider {
+                Provider::Anthropic => anthropic::whole(&answer),
+                Provider::OpenAi | Provider::Offline => openai::whole(&answer),
+            };
+            reply.map_err(|why| Failed::soon(format!("gave an answer that cannot be used: {why}")))
+        };
+        reply.map_err(|failed| Failed { why: self.masked(&failed.why), ..failed })
+    }
+
+    fn request(&self, body: Bytes) -> Result<Request<Bytes>, http::Error> {
+        let path = match self.record.provider {
+            Provider::Anthropic => anthropic::PATH,
+            Provider::OpenAi | Provider::Offline => openai::PATH,
+        };
+        let mut request = Request::post(format!("{}{path}", self.record.base_url))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(USER_AGENT, AGENT);
+        if self.record.provider == Provider::Anthropic {
+            request = request.header(API_VERSION, anthropic::VERSION);
+        }
+        if let Some(key) = self.key.as_ref().and_then(Secret::text) {
+            let (name, value) = match self.record.provider {
+                Provider::Anthropic => (API_KEY, key.to_owned()),
+                Provider::OpenAi | Provider::Offline => (AUTHORIZATION, format!("Bearer {key}")),
+            };
+            let mut value = HeaderValue::try_from(value)?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        request.body(body)
+    }
+
+    async fn streamed(&self, mut answer: AnswerBody) -> Result<Reply, Broken> {
+        let mut events = Events::default();
+        let mut openai = openai::Reading::default();
+        let mut anthropic = anthropic::Reading::default();
+        let is_anthropic = self.record.provider == Provider::Anthropic;
+        while let Some(part) = answer.next().await.map_err(Broken::Sent)? {
+            for event in events.take(&part) {
+                let taken = if is_anthropic { anthropic.take(&event) } else { openai.take(&event) };
+                taken.map_err(Broken::Wrong)?;
+            }
+        }
+        let reply = if is_anthropic { anthropic.end() } else { openai.end() };
+        reply.map_err(Broken::Wrong)
+    }
+
+    /// An answer with another status than 200.
+    async fn refused(&self, status: StatusCode, headers: &HeaderMap, answer: AnswerBody) -> Failed {
+        let bytes = whole(answer, ERROR_MAX_BYTES).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let said: Option<String> = serde_json::from_str::<Value>(&text).ok().and_then(|error| {
+            let error = if error["error"].is_null() { &error } else { &error["error"] };
+            error["message"].as_str().or_else(|| error.as_str()).map(str::to_owned)
+        });
+        let said = self.masked(&said.unwrap_or_else(|| text.trim().to_owned()));
+        let said = shortened(&said.split_whitespace().collect::<Vec<_>>().join(" "), ERROR_MAX_CHARS);
+        let why =
+            if said.is_empty() { format!("answered {status}") } else { format!("answered {status}: {said}") };
+        let is_passing = matches!(
+            status,
+            StatusCode::REQUEST_TIMEOUT
+                | StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::INTERNAL_SERVER_ERROR
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        ) || status.as_u16() == OVERLOADED;
+        let again = match retry_after(headers) {
+            _ if !is_passing => Again::Never,
+            Some(pause) => Again::After(pause),
+            None => Again::Soon,
+        };
+        Failed { why, again }
+    }
+
+    fn unsent(&self, error: SendError, limits: Limits) -> Failed {
+        match error {
+            // The policy's refusal stays one.
+            SendError::NotSent(error) if error.status() == 403 => {
+                Failed::never(format!("may not be called: {error}"))
+            }
+            SendError::NotSent(error) => Failed::soon(format!("cannot be reached: {error}")),
+            SendError::Lost(why) => Failed::soon(format!("gave no whole answer: {why}")),
+            SendError::TimedOut => {
+                let time_s = limits.total.as_secs();
+                Failed::soon(format!("did not answer within {time_s} s (its `timeoutSeconds`)"))
+            }
+            SendError::TooLong => {
+                Failed::never(format!("answered more than {} bytes", limits.answer_max_bytes))
+            }
+        }
+    }
+
+    /// A text of the provider without the key, which some repeat.
+    fn masked(&self, text: &str) -> String {
+        match self.key.as_ref().and_then(Secret::text) {
+            Some(key) => text.replace(key, "***"),
+            None => text.to_owned(),
+        }
+    }
+
+    fn message(&self, why: &str) -> String {
+        let ModelRecord { name, provider, model, base_url, .. } = &self.record;
+        format!("the model `{name}` ({provider}, {model} at {base_url}) {why}")
+    }
+
+    fn error(&self, failed: &Failed) -> ModelError {
+        let message = format!(
+            "{}. Ask again later, or let the rules answer: set the topic's `model` to `offline`",
+            self.message(&failed.why)
+        );
+        ModelError { code: FAILED, message, retryable: failed.again != Again::Never }
+    }
+}
+
+/// Why a stream has no answer.
+enum Broken {
+    Sent(SendError),
+    Wrong(String),
+}
+
+/// At most so many bytes of a body; the rest is not read.
+async fn whole(mut body: AnswerBody, max_bytes: usize) -> Result<Vec<u8>, SendError> {
+    let mut bytes = Vec::new();
+    while bytes.len() < max_bytes
+        && let Some(part) = body.next().await?
+    {
+        bytes.extend_from_slice(&part);
+    }
+    bytes.truncate(max_bytes);
+    Ok(bytes)
+}
+
+/// The pause that an answer asks for: in seconds, or until a moment.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = chrono::DateTime::parse_from_rfc2822(text).ok()?;
+    (until.to_utc() - chrono::Utc::now()).to_std().ok()
+}

@@ -1,0 +1,273 @@
+//! What a model is sent and what it answers, independent of the provider's interface.
+
+use lakeport_base::text::shortened;
+use serde_json::{Value, json};
+
+use crate::agent::outcome::{Answer, Candidate, Outcome};
+use crate::agent::steps::background::ToolSpec;
+use crate::agent::steps::model::{Conversation, Language, Next, Said};
+use crate::agent::tasks::event::{Step, ToolResult};
+
+/// Bytes of one tool result, and of those of all calls together: of earlier ones only their beginnings are sent then.
+const RESULT_MAX_BYTES: usize = 32 * 1024;
+const RESULTS_MAX_BYTES: usize = 160 * 1024;
+const OLD_RESULT_CHARS: usize = 500;
+/// Bytes of an answer's texts that are kept.
+const TEXT_MAX_BYTES: usize = 1024 * 1024;
+/// Calls of one answer that are looked at; the first is made.
+const CALLS_MAX: usize = 16;
+/// Tools of the host itself, by which a model ends a question otherwise than with an answer.
+pub const ASK_USER: &str = "ask_user";
+pub const CANNOT_ANSWER: &str = "cannot_answer";
+
+/// What a model is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    pub system: String,
+    pub turns: Vec<Turn>,
+    pub tools: Vec<ToolSpec>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    User(String),
+    /// An earlier answer.
+    Assistant(String),
+    Call {
+        thought: Option<String>,
+        call_id: String,
+        tool: String,
+        input: Value,
+    },
+    /// Of the call before.
+    Result {
+        call_id: String,
+        content: String,
+        is_error: bool,
+    },
+}
+
+impl Prompt {
+    pub fn of(conversation: &Conversation) -> Prompt {
+        let background = &conversation.background;
+        let mut turns = Vec::new();
+        for earlier in &background.earlier {
+            turns.push(Turn::User(earlier.question.clone()));
+            turns.push(Turn::Assistant(earlier.answer.clone()));
+        }
+        turns.push(Turn::User(conversation.question.clone()));
+        let mut thought = None;
+        for step in &conversation.steps {
+            match step {
+                Step::Thinking { content } => thought = Some(content.clone()),
+                Step::ToolCall { call_id, tool, input } => turns.push(Turn::Call {
+                    thought: thought.take(),
+                    call_id: call_id.clone(),
+                    tool: tool.clone(),
+                    input: input.clone(),
+                }),
+                Step::ToolResult(result) => turns.push(turn_of(result)),
+                // They end a task.
+                Step::Message { .. } | Step::Error { .. } => {}
+            }
+        }
+        shorten_old(&mut turns);
+        Prompt { system: background.system.clone(), turns, tools: background.tools.clone() }
+    }
+}
+
+fn turn_of(result: &ToolResult) -> Turn {
+    let (content, is_error) = match &result.outcome {
+        Ok(output) => (output.to_string(), false),
+        Err(error) => (json!({ "error": error.code, "message": error.message }).to_string(), true),
+    };
+    Turn::Result { call_id: result.call_id.clone(), content: cut(content, RESULT_MAX_BYTES), is_error }
+}
+
+/// Keeps the newest results whole as long as there is room.
+fn shorten_old(turns: &mut [Turn]) {
+    let mut left = RESULTS_MAX_BYTES;
+    for turn in turns.iter_mut().rev() {
+        let Turn::Result { content, .. } = turn else { continue };
+        if content.len() > left {
+            *content = shortened(content, OLD_RESULT_CHARS);
+        }
+        left = left.saturating_sub(content.len());
+    }
+}
+
+/// The beginning of a text, with a mark where it was cut.
+fn cut(mut text: String, max_bytes: usize) -> String {
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
+        text.push_str("… (cut)");
+    }
+    text
+}
+
+/// How an answer of a model ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ending {
+    #[default]
+    Whole,
+    /// At the model's limit of tokens.
+    Cut,
+    /// The provider does not show it.
+    Withheld,
+}
+
+/// The answer of a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    pub text: String,
+    /// What it thought before, where it says so.
+    pub reasoning: String,
+    pub calls: Vec<ReplyCall>,
+    pub ending: Ending,
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+}
+
+/// A call that a model wants.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReplyCall {
+    pub name: String,
+    /// JSON, if the model wrote it well.
+    pub arguments: String,
+}
+
+impl Reply {
+    /// Adds to a text, within its limit.
+    pub fn push(text: &mut String, more: &str) {
+        let left = TEXT_MAX_BYTES.saturating_sub(text.len());
+        text.push_str(&more[..more.floor_char_boundary(left)]);
+    }
+
+    /// The call at this place, made if it is new; `None`: there are too many.
+    pub fn call_at(&mut self, place: usize) -> Option<&mut ReplyCall> {
+        if place >= CALLS_MAX {
+            return None;
+        }
+        if self.calls.len() <= place {
+            self.calls.resize(place + 1, ReplyCall::default());
+        }
+        self.calls.get_mut(place)
+    }
+
+    /// The next step; `None`: the model said nothing.
+    pub fn said(self, language: Language, max_tokens: i64) -> Option<Said> {
+        let text = self.text.trim().to_owned();
+        let reasoning = Some(self.reasoning.trim().to_owned()).filter(|thought| !thought.is_empty());
+        let call = self.calls.into_iter().find(|call| !call.name.is_empty());
+        let (thought, next) = match call {
+            Some(call) => {
+                let thought = if text.is_empty() { reasoning } else { Some(text) };
+                (thought, next_of(call))
+            }
+            None if self.ending == Ending::Withheld => (reasoning, Next::Answer(withheld(language, &text))),
+            None if text.is_empty() => return None,
+            None if self.ending == Ending::Cut => {
+                let note = match language {
+                    Language::English => format!("(The answer was cut at {max_tokens} tokens.)"),
+                    Language::Chinese => format!("（回答在 {max_tokens} 个 token 处被截断。）"),
+                };
+                (reasoning, Next::Answer(Answer::new(format!("{text}\n\n{note}"))))
+            }
+            None => (reasoning, Next::Answer(Answer::new(text))),
+        };
+        Some(Said { thought, next, input_tokens: self.input_tokens, output_tokens: self.output_tokens })
+    }
+}
+
+fn withheld(language: Language, text: &str) -> Answer {
+    let reason = match language {
+        _ if !text.is_empty() => text.to_owned(),
+        Language::English => "The model's provider withheld the answer.".to_owned(),
+        Language::Chinese => "模型的提供方未给出这条回答。".to_owned(),
+    };
+    Answer { content: reason.clone(), outcome: Outcome::Refused { reason, suggestions: Vec::new() } }
+}
+
+/// A call of a tool. Arguments that are no JSON are passed on as a text, which the tool's schema refuses so that the model
+/// sees why.
+fn next_of(call: ReplyCall) -> Next {
+    let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
+    let input = serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(call.arguments.clone()));
+    let ending = match call.name.as_str() {
+        ASK_USER => asked_back(&input),
+        CANNOT_ANSWER => cannot(&input),
+        _ => None,
+    };
+    ending.map_or(Next::Call { tool: call.name, input }, Next::Answer)
+}
+
+fn asked_back(input: &Value) -> Option<Answer> {
+    let content = text(input, "question")?;
+    let candidate = |one: &Value| {
+        let content = text(one, "content").or_else(|| text(one, "label"))?;
+        Some(Candidate { label: text(one, "label").unwrap_or_else(|| content.clone()), content })
+    };
+    let candidates = input["candidates"].as_array()?.iter().filter_map(candidate).collect();
+    Some(Answer { content, outcome: Outcome::NeedsClarification { candidates } })
+}
+
+fn cannot(input: &Value) -> Option<Answer> {
+    let reason = text(input, "reason")?;
+    let suggestions = input["suggestions"].as_array().map_or(&[][..], Vec::as_slice);
+    let suggestions = suggestions.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
+    Some(Answer { content: reason.clone(), outcome: Outcome::Refused { reason, suggestions } })
+}
+
+fn text(value: &Value, member: &str) -> Option<String> {
+    let text = value[member].as_str()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The host's own tools.
+pub fn own_tools() -> [ToolSpec; 2] {
+    let string = |description: &str| json!({ "type": "string", "description": description });
+    [
+        ToolSpec {
+            name: ASK_USER.to_owned(),
+            description: "Ends your turn with a question to the user. Only where the question has several meanings that \
+                          would give different results."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "required": ["question", "candidates"],
+                "properties": {
+                    "question": string("What the user has to decide."),
+                    "candidates": {
+                        "type": "array",
+                        "minItems": 2,
+                        "maxItems": 5,
+                        "items": {
+                            "type": "object",
+                            "required": ["label", "content"],
+                            "properties": {
+                                "label": string("A few words."),
+                                "content": string("The whole question with this meaning, as the user could ask it."),
+                            },
+                        },
+                    },
+                },
+            }),
+        },
+        ToolSpec {
+            name: CANNOT_ANSWER.to_owned(),
+            description: "Ends your turn where the data cannot answer the question.".to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "required": ["reason"],
+                "properties": {
+                    "reason": string("Why, for the user."),
+                    "suggestions": {
+                        "type": "array",
+                        "maxItems": 3,
+                        "items": string("A question near to it that the data can answer."),
+                    },
+                },
+            }),
+        },
+    ]
+}
