@@ -117,7 +117,7 @@ fn a_model_is_made_read_changed_and_deleted() {
         assert_eq!(ok(server.get(&of_offline))["isDefault"], false, "there is one default");
         assert_eq!(named(&server.put(&path, &json!({ "isDefault": false }))), ["isDefault"]);
         assert_eq!(named(&server.put(&path, &json!({ "baseUrl": "https://evil.example" }))), ["apiKey"]);
-        refused(&server.put(&path, &json!({ "options": { "heat": 1 } })), 400, "invalid_input");
+        refused(&server.put(&path, &json!({ "options": { "heat": 1 } })), 400, "nothing_to_change");
         let changed = server.client().send("PUT", &path, &[("If-Match", &etag)], br#"{"maxTokens":10}"#);
         assert_eq!(ok(changed)["maxTokens"], 10);
         let stale = server.client().send("PUT", &path, &[("If-Match", &etag)], br#"{"maxTokens":11}"#);
