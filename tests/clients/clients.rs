@@ -7,9 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
-use lakeport_tests::{ModelServer, Options, Say, Server, Store, component, stores, workspace};
-use serde_json::json;
+use lakeport_tests::{
+    Away, Kind, ModelServer, Options, Relay, Say, Server, Store, component, on_servers, stores, workspace,
+};
+use serde_json::{Value, json};
 
 const TOOLS_VARIABLE: &str = "LAKEPORT_CLIENT_TOOLS";
 
@@ -67,6 +71,99 @@ fn official_clients_of_models_read_the_scripts() {
     let models = ModelServer::start(move |number, _| said[number % said.len()].clone());
     work.run(&python(), &["models.py"], &[("MODEL_SERVER", models.address())]);
     assert_eq!(models.requests().len(), 16);
+}
+
+/// The guard accepts the queries of two benchmarks, which are as far-fetched as honest queries come.
+#[test]
+fn all_queries_of_tpc_h_and_tpc_ds_pass_the_guard() {
+    let work = Work::begin("tpc");
+    work.copy("python/tpc.py");
+    let made = "import subprocess, sys; open('tpc.json', 'w').write(subprocess.check_output([sys.executable, 'tpc.py'], text=True))";
+    work.run(&python(), &["-c", made], &[]);
+    let text = fs::read_to_string(work.folder.join("tpc.json")).expect("it was written");
+    let benchmarks: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let texts = |value: &Value| -> Vec<String> {
+        let all = value.as_array().expect("an array").iter();
+        all.map(|one| one.as_str().expect("a text").to_owned()).collect()
+    };
+    let mut counts = Vec::new();
+    for benchmark in &benchmarks {
+        let Some((lake, warehouse)) = on_servers().find(|(_, warehouse)| warehouse.kind == Kind::Postgres)
+        else {
+            return;
+        };
+        texts(&benchmark["tables"]).iter().for_each(|table| warehouse.run(table));
+        lake.read_in(warehouse.source);
+        let name =
+            lake.server.get(&format!("/api/v1/datasources/{}", warehouse.source)).data()["name"].clone();
+        let queries = texts(&benchmark["queries"]);
+        for (number, sql) in (1..).zip(&queries) {
+            let answer = with_schemas(&lake.server, &name, sql);
+            assert_eq!(answer.status, 200, "query {number}: {sql}\n{answer:?}");
+        }
+        counts.push(queries.len());
+    }
+    assert_eq!(counts, [22, 99]);
+}
+
+/// The answer to a query whose tables get their schema where the guard misses it: on a server it takes full names only.
+fn with_schemas(server: &Server, datasource: &Value, sql: &str) -> lakeport_tests::Response {
+    let mut sql = sql.to_owned();
+    for _ in 0..200 {
+        let answer = server.post("/api/v1/nl2sql/run", &json!({ "datasource": datasource, "sql": sql }));
+        let body = answer.json();
+        let is_unknown =
+            body["message"].as_str().is_some_and(|message| message.starts_with("there is no table `"));
+        let details = body["details"].as_array().map_or(&[][..], Vec::as_slice);
+        let position = details.iter().find(|detail| detail["field"] == "position");
+        let position: Option<usize> = position.and_then(|detail| detail["message"].as_str()?.parse().ok());
+        let (true, Some(position)) = (is_unknown, position) else { return answer };
+        let at = sql.char_indices().nth(position - 1).expect("a place in the query").0;
+        sql.insert_str(at, "public.");
+    }
+    panic!("{sql}: its tables stay unknown");
+}
+
+/// npm's `eventsource` over connections that are cut.
+#[test]
+fn a_third_party_reader_resumes_a_stream() {
+    const CUT_INTERVAL: Duration = Duration::from_millis(2_000);
+    let work = Work::begin("eventsource");
+    work.copy("typescript/events.mjs");
+    let modules = tools().join("typescript/node_modules");
+    std::os::unix::fs::symlink(&modules, work.folder.join("node_modules")).expect("linked");
+    let environment = &[("LAKEPORT_EGRESS_ALLOW", "127.0.0.1")];
+    let server = Server::start_as(&Store::Sqlite, Options { environment, ..Options::default() });
+    // Some 15 s: the reader comes back 3 s after a cut.
+    let call = Say::call("search_catalog", &json!({ "query": "orders" }));
+    let slow = |say| Say::Slow(Duration::from_millis(60), Box::new(say));
+    let script = std::iter::repeat_n(slow(call), 20).chain([slow(Say::text("There are none."))]);
+    let models = ModelServer::saying(script.collect());
+    let ok = |response: lakeport_tests::Response| {
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
+    };
+    let form =
+        json!({ "name": "slow", "provider": "openai", "baseUrl": models.base_url("openai"), "model": "m" });
+    ok(server.post("/api/v1/nl2sql/models", &form));
+    let topic = ok(server.post("/api/v1/nl2sql/topics", &json!({ "title": "cuts", "model": "slow" })));
+    let question = json!({ "topic_id": topic["topic_id"], "content": "Where are orders?" });
+    let task = ok(server.post("/api/v1/nl2sql/tasks/deliver-message", &question))["task_id"].clone();
+    let relay = Relay::start(&server.address().to_string());
+    let task = task.as_str().expect("an id");
+    let stream = format!("http://{}/api/v1/nl2sql/tasks/{task}/events/stream", relay.address());
+    let (done, cutting) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let cutting = cutting;
+            while cutting.recv_timeout(CUT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                relay.take_away(Away::Closed);
+                relay.bring_back();
+            }
+        });
+        work.run(Path::new("node"), &["events.mjs"], &[("STREAM", &stream)]);
+        drop(done);
+    });
 }
 
 #[test]
