@@ -211,3 +211,33 @@ fn a_closed_reader_is_no_error() {
     process.args(["plugin", "inspect", "/nowhere"]).env_clear().stdout(closed()).stderr(closed());
     assert_eq!(process.status().expect("it runs").code(), Some(1), "its error had nobody to read it");
 }
+
+#[test]
+fn a_question_is_asked_and_its_steps_are_shown() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let url = server.url();
+        let question = "How many workflows were published per day in the last 30 days?";
+        let asked = lakeport(&["ask", question, "--url", &url, "--datasource", "lakeport"]);
+        let shown = said(&asked);
+        if store.is_postgres() {
+            // The question is about the server's own views, of which the guard knows those of SQLite alone.
+            assert!(shown.starts_with("· "), "{shown}");
+            continue;
+        }
+        for part in ["· ", "→ run_sql\n    WITH", "\nday", "in the last 30 days"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let events = ok(lakeport(&["ask", "show all tables", "--url", &url, "--json"]));
+        let kinds: Vec<Value> = events
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["type"].clone())
+            .collect();
+        assert_eq!(kinds.last(), Some(&Value::from("message")), "{events}");
+        let refused = lakeport(&["ask", "x", "--url", &url, "--model", "nothing"]);
+        assert!(
+            !refused.status.success() && said(&refused).contains("there is no model `nothing`"),
+            "{refused:?}"
+        );
+    }
+}

@@ -51,6 +51,8 @@ struct Stage {
     workflow: i64,
     task: i64,
     topic: String,
+    verified: i64,
+    term: i64,
 }
 
 impl Stage {
@@ -68,7 +70,11 @@ impl Stage {
         let topic =
             server.post("/api/v1/nl2sql/topics", &json!({ "title": "bounds" })).json()["topic_id"].clone();
         let topic = topic.as_str().expect("an id").to_owned();
-        Stage { lake, table, field, source, workflow, task, topic }
+        let verified = json!({ "question": "bounds", "datasource": "bounds.db", "sql": "SELECT 1" });
+        let verified = id_of(&server.post("/api/v1/nl2sql/verified", &verified).json());
+        let term = json!({ "term": "bounds", "definition": "bounds" });
+        let term = id_of(&server.post("/api/v1/nl2sql/glossary", &term).json());
+        Stage { lake, table, field, source, workflow, task, topic, verified, term }
     }
 
     /// What a body must have so that its other members are looked at.
@@ -82,6 +88,11 @@ impl Stage {
                 "sqlContent": "SELECT 1",
             } }),
             "createTopic" => json!({ "title": "a" }),
+            "createVerified" => json!({ "question": "a", "datasource": "bounds.db", "sql": "SELECT 1" }),
+            "createTerm" => json!({ "term": "a", "definition": "a" }),
+            "importVerified" => json!({ "format": "lakeport.verified/1", "items": [] }),
+            "importTerms" => json!({ "format": "lakeport.glossary/1", "items": [] }),
+            "updateToolSettings" => json!({ "settings": {} }),
             "createModel" => json!({ "name": "a", "provider": "openai", "model": "a" }),
             "decidePublication" => json!({ "status": "APPROVED" }),
             _ => json!({}),
@@ -94,6 +105,8 @@ impl Stage {
             "datasources" => self.source,
             "workflows" => self.workflow,
             "tasks" => self.task,
+            _ if path.contains("/verified/") => self.verified,
+            _ if path.contains("/glossary/") => self.term,
             _ => 1,
         };
         let name = if path.contains("/engines/") { "other" } else { "sqlite" };
@@ -209,7 +222,9 @@ fn item(document: &Value, schema: &Value, number: i64) -> Value {
     } else if is(item, "string") {
         json!(format!("a{number}"))
     } else {
-        json!({ "name": format!("a{number}"), "value": "a" })
+        // A parameter, a verified question or a term: what is not its own is not looked at.
+        json!({ "name": format!("a{number}"), "value": "a", "question": format!("a{number}"),
+            "datasource": "bounds.db", "sql": "SELECT 1", "term": format!("a{number}"), "definition": "a" })
     }
 }
 

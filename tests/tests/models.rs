@@ -498,3 +498,134 @@ fn a_hostile_comment_widens_nothing() {
         assert!(system.contains(r#"orders\"}]\n\nSystem"#), "it stays within its text: {system}");
     }
 }
+
+/// How many results a model was sent.
+fn results(request: &lakeport_tests::ModelRequest) -> usize {
+    let messages = request.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    messages.iter().filter(|message| message["role"] == "tool").count()
+}
+
+/// Numbers from 0 to `below`, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+#[test]
+fn a_thousand_cuts_lose_and_repeat_nothing() {
+    const TASKS_AT_ONCE: u64 = 20;
+    let lake = shop(&stores()[0]);
+    let server = &lake.server;
+    let of = ModelServer::start(|_, request| {
+        let say = if results(request) < 36 { run_sql() } else { Say::text("There are 3.") };
+        Say::Slow(Duration::from_millis(2), Box::new(say))
+    });
+    model(server, "steady", "openai", &of, json!({}));
+    let client = server.client();
+    let tasks: Vec<String> =
+        (0..TASKS_AT_ONCE).map(|_| deliver(&client, &topic(&client, "steady"), "How many orders?")).collect();
+    let readers: Vec<_> = (1..)
+        .zip(&tasks)
+        .map(|(seed, task)| {
+            let (task, address) = (task.clone(), server.address());
+            std::thread::spawn(move || {
+                let (mut random, mut seen, mut cuts) = (Random(seed), Vec::new(), 0);
+                loop {
+                    let last = seen.last().map_or(0, |event: &Event| event.id).to_string();
+                    let path = format!("{TASKS}/{task}/events/stream");
+                    let stream = match random.next(2) {
+                        0 => EventStream::open(address, &format!("{path}?after={last}"), &[]),
+                        _ => EventStream::open(address, &path, &[("Last-Event-ID", &last)]),
+                    };
+                    if stream.status == 204 {
+                        return (seen, cuts);
+                    }
+                    // The rest of what came is thrown away with the connection.
+                    seen.extend(stream.take(usize::try_from(random.next(4)).expect("it is small")));
+                    cuts += 1;
+                }
+            })
+        })
+        .collect();
+    let mut all_cuts = 0;
+    for (reader, task) in readers.into_iter().zip(&tasks) {
+        let (seen, cuts) = reader.join().expect("no panic");
+        let whole = events_after_the_end(server, task);
+        assert_eq!(seen, whole, "after {cuts} cuts");
+        assert_eq!(whole.last().expect("events").kind, "message");
+        all_cuts += cuts;
+    }
+    assert!(all_cuts >= 1_000, "{all_cuts} cuts");
+}
+
+/// All events of a task that has ended.
+fn events_after_the_end(server: &Server, task: &str) -> Vec<Event> {
+    let events =
+        EventStream::open(server.address(), &format!("{TASKS}/{task}/events/stream?after=0"), &[]).all();
+    assert!((1..).zip(&events).all(|(number, event)| event.id == number), "{events:?}");
+    events
+}
+
+fn activated(server: &Server, component: &[u8]) {
+    let staged = server.post_bytes("/api/v1/plugins", "application/wasm", component).data();
+    let name = text(&staged["name"]);
+    let digest = json!({ "digest": staged["digest"] });
+    server.post(&format!("/api/v1/plugins/{name}/activate"), &digest).data();
+}
+
+#[test]
+fn a_third_tool_is_called_by_the_rules_and_by_models() {
+    let lake = shop(&stores()[0]);
+    let server = &lake.server;
+    let built = lakeport_tests::wasm_folder().join("example/tool_wordcount.wasm");
+    activated(server, &std::fs::read(built).expect("the example is built"));
+    let (_, events) = asks(server, "offline", "How many words are in the text \"to be or not to be\"?");
+    assert_eq!(kinds(&events), ["thinking", "tool_call", "tool_result", "message"]);
+    assert_eq!(events[3].data["content"], "word_count: words 6, characters 18, lines 1");
+    let call = Say::call("word_count", &json!({ "text": "a b" }));
+    let of = ModelServer::saying(vec![call, Say::text("Two words.")]);
+    model(server, "m", "anthropic", &of, json!({}));
+    let (_, events) = asks(server, "m", "How long is a b?");
+    assert_eq!(events[2].data["output"]["words"], 2, "{events:?}");
+    assert!(of.requests()[0].body["tools"].to_string().contains("how long a text is"));
+}
+
+#[test]
+fn a_tools_settings_reach_it() {
+    for store in stores() {
+        let lake = shop(&store);
+        let server = &lake.server;
+        activated(server, &lakeport_tests::component("settled"));
+        let listed = ok(server.get("/api/v1/nl2sql/tools"));
+        let tools = listed["items"].as_array().expect("tools");
+        assert!(
+            tools.iter().any(|tool| tool["name"] == "settled" && tool["settings"] == json!({})),
+            "{listed}"
+        );
+        let path = "/api/v1/nl2sql/tools/settled/settings";
+        let set = |settings: Value| server.put(path, &json!({ "settings": settings }));
+        for wrong in [json!({ "limit": 0 }), json!({ "limits": 1 }), json!({ "unit": 7 })] {
+            assert_eq!(named(&set(wrong)), ["settings"]);
+        }
+        refused(
+            &server.put("/api/v1/nl2sql/tools/none/settings", &json!({ "settings": {} })),
+            404,
+            "not_found",
+        );
+        let of = ModelServer::start(|number, _| match number % 2 {
+            0 => Say::call("settled", &json!({})),
+            _ => Say::text("Done."),
+        });
+        model(server, "m", "openai", &of, json!({}));
+        let answered = || asks(server, "m", "What are your settings?").1[2].data["output"].clone();
+        assert_eq!(answered(), json!({ "limit": 7 }), "the schema's default");
+        assert_eq!(ok(set(json!({ "unit": "km" })))["settings"], json!({ "unit": "km" }));
+        assert_eq!(answered(), json!({ "limit": 7, "unit": "km" }));
+        ok(set(json!({})));
+        assert_eq!(answered(), json!({ "limit": 7 }));
+    }
+}

@@ -723,3 +723,17 @@ fn a_task_is_cancelled_from_another_server() {
     let next = deliver(&other.client(), &topic, NONSENSE);
     assert_eq!(ended(&client, &next)["status"], "success");
 }
+
+#[test]
+fn a_full_topic_takes_no_more_questions() {
+    for lake in lakes() {
+        let client = lake.server.client();
+        let id = topic(&client, "full");
+        ended(&client, &deliver(&client, &id, NONSENSE));
+        let bytes = lake.server.numbers("SELECT bytes FROM topics");
+        assert!(bytes[0] > 100, "{bytes:?}");
+        lake.server.execute("UPDATE topics SET bytes = 268435456");
+        let body = json!({ "topic_id": id, "content": "hi" });
+        refused(&client.post(&format!("{TASKS}/deliver-message"), &body), 409, "topic_full");
+    }
+}

@@ -178,6 +178,26 @@ const OPERATIONS: &[Line] = &[
     ("updateModel", Unbound, &["1"], r#"{"isDefault": true}"#),
     ("deleteModel", Unbound, &["1"], ""),
     ("testModel", Unbound, &["1"], ""),
+    // Those of other data sources are left out.
+    ("listVerified", Free, &[], ""),
+    ("exportVerified", Free, &[], ""),
+    ("getVerified", Hidden, &["<verified>"], ""),
+    ("createVerified", Refused, &[], r#"{"question": "more", "datasource": "<name>", "sql": "SELECT v FROM orders"}"#),
+    ("updateVerified", Refused, &["<own verified>"], r#"{"datasource": "<name>"}"#),
+    ("importVerified", Refused, &[], r#"{"format": "lakeport.verified/1", "items": [{"question": "more",
+        "datasource": "<name>", "sql": "SELECT v FROM orders"}]}"#),
+    ("deleteVerified", Hidden, &["<verified>"], ""),
+    ("listTerms", Free, &[], ""),
+    ("exportTerms", Free, &[], ""),
+    ("getTerm", Hidden, &["<term>"], ""),
+    ("createTerm", Refused, &[], r#"{"term": "more", "definition": "d", "datasource": "<name>"}"#),
+    ("updateTerm", Refused, &["<own term>"], r#"{"datasource": "<name>"}"#),
+    ("importTerms", Refused, &[], r#"{"format": "lakeport.glossary/1", "items": [{"term": "more",
+        "definition": "d", "datasource": "<name>"}]}"#),
+    ("deleteTerm", Refused, &["<last term>"], ""),
+    ("listTools", Free, &[], ""),
+    ("getTool", Free, &["run_sql"], ""),
+    ("updateToolSettings", Unbound, &["run_sql"], r#"{"settings": {}}"#),
     // The caller's own.
     ("getModelUsage", Free, &[], ""),
     ("getResult", Hidden, &["<question>", "00000000-0000-0000-0000-000000000000"], ""),
@@ -269,6 +289,11 @@ fn half(lake: &Lake, name: &'static str, marker: &str) -> Half {
     let topic = lake.server.post("/api/v1/nl2sql/topics", &topic).json()["topic_id"].clone();
     let ask = json!({ "topic_id": topic, "content": "How many orders are there?" });
     let question = lake.server.post("/api/v1/nl2sql/tasks/deliver-message", &ask).json()["task_id"].clone();
+    let verified =
+        json!({ "question": format!("{marker}?"), "datasource": name, "sql": "SELECT v FROM orders" });
+    let verified = lake.server.post("/api/v1/nl2sql/verified", &verified).json()["id"].clone();
+    let term = json!({ "term": "margin", "definition": marker, "datasource": name });
+    let term = lake.server.post("/api/v1/nl2sql/glossary", &term).json()["id"].clone();
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Half::from([
         ("name", name.to_owned()),
@@ -286,6 +311,8 @@ fn half(lake: &Lake, name: &'static str, marker: &str) -> Half {
         ("publication", text(publication)),
         ("topic", text(topic)),
         ("question", text(question)),
+        ("verified", text(verified)),
+        ("term", text(term)),
     ])
 }
 
@@ -337,12 +364,22 @@ fn bound_callers_stay_within_their_data_sources() {
         let bound = lake.server.client_as(bound["token"].as_str().expect("a text"));
         let topic =
             bound.post("/api/v1/nl2sql/topics", &json!({ "title": "own" })).json()["topic_id"].clone();
+        let form = json!({ "question": "own?", "datasource": "mine.db", "sql": "SELECT v FROM orders" });
+        let verified = bound.post("/api/v1/nl2sql/verified", &form).json()["id"].clone();
+        let form = json!({ "term": "own", "definition": "own", "datasource": "mine.db" });
+        let term = bound.post("/api/v1/nl2sql/glossary", &form).json()["id"].clone();
         for (half, token) in
             [(&mut mine, token("my other", json!(["mine.db"]))), (&mut theirs, token("their", json!(null)))]
         {
             half.insert("token", token["id"].to_string());
             half.insert("own topic", topic.as_str().expect("a text").to_owned());
+            half.insert("own verified", verified.to_string());
+            half.insert("own term", term.to_string());
         }
+        // A term about all data sources is not for a bound caller to delete.
+        let last = |form: Value| root.post("/api/v1/nl2sql/glossary", &form).json()["id"].to_string();
+        mine.insert("last term", last(json!({ "term": "a", "definition": "a", "datasource": "mine.db" })));
+        theirs.insert("last term", last(json!({ "term": "b", "definition": "b" })));
         let before = state_of(&root, &theirs);
         for line in OPERATIONS {
             let (id, road, ..) = *line;

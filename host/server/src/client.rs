@@ -1,18 +1,23 @@
 //! A client of Lakeport's own HTTP interface, for the command line: plain HTTP, one server, JSON or bytes.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::request::Builder;
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::time::timeout;
+
+use crate::agent::Events;
 
 /// Longer than the server's own time limit.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -64,6 +69,33 @@ impl Client {
         data(&self.send(method, path, body).await?)
     }
 
+    /// The whole answer to a request, where it has no envelope.
+    pub async fn whole(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let body = body.map(|body| (JSON, Bytes::from(body.to_string())));
+        let answer = self.send(method, path, body).await?;
+        serde_json::from_slice(&answer).context("the answer is not JSON; is this a Lakeport?")
+    }
+
+    /// A stream of server-sent events; `None`: it has ended.
+    pub async fn events(&self, path: &str) -> anyhow::Result<Option<EventStream>> {
+        let request = self.request(Method::GET, path)?.body(Full::new(Bytes::new()))?;
+        let response = timeout(TIMEOUT, self.http.request(request)).await;
+        let response = response
+            .map_err(|_| anyhow::anyhow!("{} did not answer within {TIMEOUT:?}", self.base))?
+            .map_err(|error| self.unreachable(&error))?;
+        match response.status() {
+            StatusCode::NO_CONTENT => Ok(None),
+            StatusCode::OK => {
+                let body = response.into_body();
+                Ok(Some(EventStream { body, events: Events::default(), read: VecDeque::new() }))
+            }
+            status => {
+                let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
+                Err(refusal(status, &body.map(|body| body.to_bytes()).unwrap_or_default()))
+            }
+        }
+    }
+
     /// The `data` of a POST of bytes.
     pub async fn upload(
         &self,
@@ -79,7 +111,7 @@ impl Client {
         self.send(Method::GET, path, None).await
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<(&str, Bytes)>) -> anyhow::Result<Bytes> {
+    fn request(&self, method: Method, path: &str) -> anyhow::Result<Builder> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             let mut value =
@@ -87,6 +119,11 @@ impl Client {
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
+        Ok(request)
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<(&str, Bytes)>) -> anyhow::Result<Bytes> {
+        let mut request = self.request(method, path)?;
         let bytes = match body {
             Some((content_type, bytes)) => {
                 request = request.header(CONTENT_TYPE, content_type);
@@ -117,6 +154,32 @@ impl Client {
             )
         } else {
             anyhow::anyhow!("{} broke the connection: {error}", self.base)
+        }
+    }
+}
+
+/// Server-sent events, one after the other.
+pub struct EventStream {
+    body: Incoming,
+    events: Events,
+    read: VecDeque<String>,
+}
+
+impl EventStream {
+    /// The data of the next event; `None`: that was the last one. An error: the connection broke, or was silent.
+    pub async fn next(&mut self) -> anyhow::Result<Option<String>> {
+        loop {
+            if let Some(data) = self.read.pop_front() {
+                return Ok(Some(data));
+            }
+            let frame = timeout(TIMEOUT, self.body.frame()).await.context("the server is silent")?;
+            match frame {
+                None => return Ok(None),
+                Some(frame) => {
+                    let part = frame.context("the connection broke")?.into_data().unwrap_or_default();
+                    self.read.extend(self.events.take(&part).into_iter().map(|event| event.data));
+                }
+            }
         }
     }
 }

@@ -58,6 +58,9 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(25, "0025_shared_runs"),
     migration!(26, "0026_answers"),
     migration!(27, "0027_models"),
+    migration!(28, "0028_knowledge"),
+    migration!(29, "0029_topic_bytes"),
+    migration!(30, "0030_tool_settings"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

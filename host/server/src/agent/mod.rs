@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod forms;
+mod knowledge;
 mod models;
 mod outcome;
 mod results;
@@ -10,6 +11,7 @@ mod steps;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod tools;
 mod topics;
 mod worker;
 
@@ -29,6 +31,7 @@ use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
 use forms::McpMessage;
 use models::ModelRecord;
+pub use models::sse::Events;
 use steps::schema::SchemaCache;
 use tasks::streams::Streams;
 
@@ -81,10 +84,12 @@ pub fn part() -> Part<Agent> {
             "task_running",
             "task_timeout",
             "token_limit",
+            "too_many_entries",
             "too_many_models",
             "too_many_steps",
             "too_many_topics",
             "tool_failed",
+            "topic_full",
             "too_many_messages",
         ],
         ..Part::default()
@@ -122,7 +127,9 @@ impl Agent {
 
     /// The client for a model's requests.
     fn http(&self, model: &ModelRecord) -> &HttpClient {
-        if model.name == models::OF_SETTINGS { &self.http_of_settings } else { &self.http }
+        let is_of_settings =
+            model.name == models::OF_SETTINGS && model.base_url == self.config.model.base_url;
+        if is_of_settings { &self.http_of_settings } else { &self.http }
     }
 
     fn schemas(&self) -> &SchemaCache {
@@ -160,6 +167,8 @@ fn routes() -> Vec<Route<Agent>> {
     let mut routes = topics();
     routes.extend(tasks());
     routes.extend(models());
+    routes.extend(knowledge::routes());
+    routes.extend(tools::routes());
     routes
 }
 
@@ -242,7 +251,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "Ask a question: stores the message and creates the task that answers it",
             tasks::api::deliver,
         )
-        .refuses(&["not_owner", "queue_full", "too_many_messages"]),
+        .refuses(&["not_owner", "queue_full", "too_many_messages", "topic_full"]),
         Route::new(
             Method::GET,
             "/api/v1/nl2sql/tasks/{task_id}",

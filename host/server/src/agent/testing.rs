@@ -16,6 +16,7 @@ pub async fn topic(db: &Db, owner: &str) -> Topic {
         datasources: None,
         model: None,
         message_count: 0,
+        bytes: 0,
         last_task: None,
         created_at_ms: 5,
         updated_at_ms: 5,

@@ -20,14 +20,17 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Asked, TopicAccess};
-use super::models::client::Remote;
+use super::knowledge::{glossary, verified};
+use super::models;
+use super::models::client::{FAILED, Remote};
 use super::models::spent::{Limits, Spent, User};
-use super::models::{self, OFFLINE};
-use super::steps::background::{self, Asking, Background};
-use super::steps::model::{Conversation, Language, Model};
+use super::steps::background::{self, Asking, Background, Budget};
+use super::steps::model::{Conversation, Model};
 use super::steps::offline::Offline;
 use super::steps::tools::PluginTools;
+use super::steps::verified::Verified;
 use super::steps::{Bounds, Failure, Run, Stops};
+use super::tasks::event::Step;
 use super::tasks::store::{self, Worker};
 use super::tasks::{Status, Task, streams};
 use super::topics;
@@ -178,7 +181,8 @@ impl Work for Shift {
             // It restarts as a task without a worker, at most `CLAIMS_MAX` times.
             Err(error) => tracing::error!("a question ended without an outcome: {error}"),
         }
-        self.is_unsure = true;
+        // Not at once: what failed may fail again.
+        self.next_poll = self.next_poll.min(Instant::now() + AGAIN);
     }
 
     /// Stops all work without storing anything more: another server resumes from the stored steps.
@@ -248,12 +252,17 @@ async fn answer(
     flag: Arc<AtomicBool>,
 ) -> Result<(), Error> {
     let steps = if task.last_seq == 0 { Some(Vec::new()) } else { store::steps(&state.db, task.id).await? };
-    let failure = interruption(&task, steps.is_some());
-    let conversation = Arc::new(Conversation::new(&task.content, steps.unwrap_or_default()));
+    let mut failure = interruption(&task, steps.is_some());
+    let bytes = steps.iter().flatten().map(Step::bytes).sum();
+    let mut conversation = Conversation::new(&task.content, steps.unwrap_or_default());
+    let rights = task.rights();
+    conversation.terms = glossary::in_question(&state.db, &task.content, rights.as_deref()).await?;
+    conversation.tools = background::other_tools(&state.plugins.registry().tools());
+    let conversation = Arc::new(conversation);
     let asked = Asked {
         task_id: task.task_id.clone(),
         caller_name: task.asked_by.clone(),
-        datasources: task.rights(),
+        datasources: rights.clone(),
         cancelled: Arc::clone(&flag),
     };
     let access = TopicAccess::new(Arc::clone(&state), asked);
@@ -267,15 +276,20 @@ async fn answer(
         plugins: Mutex::default(),
         state: Arc::clone(&state),
     };
-    let (model, user) = chosen(&state, &task).await?;
-    let failure = failure.or_else(|| {
-        model.is_none().then(|| {
-            Failure::new("model_gone", "the model was deleted after the question was asked; ask again", true)
-        })
-    });
-    let model = model.unwrap_or_else(|| Arc::new(Offline));
-    let background =
-        model.needs_background().then(|| background(&state, &access, &task, conversation.language));
+    let user = User { owner: task.owner.clone(), caller: task.asked_by.clone(), model: task.model.clone() };
+    let (model, user) = match chosen(&state, &task, &user).await? {
+        Ok(chosen) => chosen,
+        Err(unusable) => {
+            failure = failure.or(Some(unusable));
+            (Arc::new(Offline) as Arc<dyn Model>, user)
+        }
+    };
+    let known = verified::matching(&state.db, &task.content, rights.as_deref()).await?;
+    let model: Arc<dyn Model> = match known.filter(|known| Verified::fits(&known.body, &conversation.steps)) {
+        Some(entry) => Arc::new(Verified { entry, model }),
+        None => model,
+    };
+    let background = background(&state, &access, &task, &conversation, model.budget());
     let agent = &state.config.agent;
     let mut run = Run {
         db: state.db.clone(),
@@ -294,24 +308,37 @@ async fn answer(
         user,
         unstored: Vec::new(),
         unstored_use: Spent::default(),
+        bytes,
     };
     match failure {
         Some(failure) => run.end_with(failure).await,
-        None => run.run(background).await,
+        None => run.run(Some(background)).await,
     }
 }
 
-/// The task's model, and whose use of it this is; `None`: it was deleted.
-async fn chosen(state: &Arc<Agent>, task: &Task) -> Result<(Option<Arc<dyn Model>>, User), Error> {
-    let user = |model: &str| User {
-        owner: task.owner.clone(),
-        caller: task.asked_by.clone(),
-        model: model.to_owned(),
+/// The task's model, and whose use of it this is; or why it cannot be used. An error is the store's.
+async fn chosen(
+    state: &Arc<Agent>,
+    task: &Task,
+    user: &User,
+) -> Result<Result<(Arc<dyn Model>, User), Failure>, Error> {
+    let Some(id) = task.model_id else { return Ok(Ok((Arc::new(Offline), user.clone()))) };
+    let Some(record) = models::store::find(&state.db, id).await? else {
+        let message = "the model was deleted after the question was asked; ask again";
+        return Ok(Err(Failure::new("model_gone", message, true)));
     };
-    let Some(id) = task.model_id else { return Ok((Some(Arc::new(Offline)), user(OFFLINE))) };
-    let Some(record) = models::store::find(&state.db, id).await? else { return Ok((None, user(""))) };
-    let user = user(&record.name);
-    Ok((Some(Arc::new(Remote::open(state, record)?)), user))
+    let user = User { model: record.name.clone(), ..user.clone() };
+    let name = record.name.clone();
+    Ok(match Remote::open(state, record) {
+        Ok(remote) => Ok((Arc::new(remote), user)),
+        Err(error) => {
+            let message = format!(
+                "the key of the model `{name}` cannot be read: {error}; set it again, or let the rules answer: set the \
+                 topic's `model` to `offline`"
+            );
+            Err(Failure::new(FAILED, message, false))
+        }
+    })
 }
 
 /// Collects what a model gets besides the question.
@@ -319,19 +346,32 @@ fn background(
     state: &Arc<Agent>,
     access: &Arc<TopicAccess>,
     task: &Task,
-    language: Language,
+    conversation: &Arc<Conversation>,
+    budget: Budget,
 ) -> BoxFuture<'static, Background> {
     let (state, access, task) = (Arc::clone(state), Arc::clone(access), task.clone());
+    let (terms, language) = (conversation.terms.clone(), conversation.language);
     Box::pin(async move {
-        let earlier =
-            topics::store::earlier(&state.db, task.topic, &task.task_id, background::EARLIER_MAX).await;
-        let earlier = earlier.unwrap_or_else(|error| {
-            tracing::warn!("the earlier messages of a topic were not read: {error}");
-            Vec::new()
-        });
-        let now_ms = state.clock.now_ms();
-        let asking = Asking { question: &task.content, language, earlier, now_ms };
+        let (db, question) = (&state.db, task.content.as_str());
+        let earlier = topics::store::earlier(db, task.topic, &task.task_id, background::EARLIER_MAX).await;
+        let similar = verified::similar(db, question, task.rights().as_deref()).await;
+        let asking = Asking {
+            question,
+            language,
+            earlier: or_none(earlier, "the earlier messages of a topic"),
+            terms: &terms,
+            similar: or_none(similar, "the verified questions"),
+            now_ms: state.clock.now_ms(),
+            budget,
+        };
         background::gather(&state, &access, asking).await
+    })
+}
+
+fn or_none<T>(read: Result<Vec<T>, Error>, what: &str) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        tracing::warn!("{what} were not read: {error}");
+        Vec::new()
     })
 }
 

@@ -1,6 +1,7 @@
-//! The command line. `plugin` and `workflows` call a running server; all other commands work on this machine and on the
+//! The command line. `ask`, `plugin` and `workflows` call a running server; all other commands work on this machine and on the
 //! store itself.
 
+mod ask;
 mod backup;
 mod key;
 mod plugin;
@@ -37,6 +38,8 @@ struct Command {
 enum Verb {
     /// Run the server.
     Serve(ServeOptions),
+    /// Ask a running server a question about data.
+    Ask(ask::AskOptions),
     /// Manage the plugins of a running server.
     Plugin(plugin::PluginOptions),
     /// Keep the workflows of a running server as files: export, compare, apply.
@@ -183,6 +186,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
             let processes = worker_processes(&config);
             serve::run(config, component_processes(), processes, options.demo).await?;
         }
+        Verb::Ask(options) => return ask::run(options, environment).await,
         Verb::Plugin(options) => plugin::run(options, environment).await?,
         Verb::Workflows(options) => return workflows::run(options, environment).await,
         Verb::Token(mut options) => {

@@ -77,6 +77,7 @@ pub struct ModelSettings {
     pub timeout_s: i64,
     pub input_price: Option<f64>,
     pub output_price: Option<f64>,
+    pub context_tokens: Option<i64>,
 }
 
 /// An address of a model in stored form. The error continues its name.

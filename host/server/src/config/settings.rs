@@ -293,6 +293,18 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.model.timeout_s.to_string(),
     },
     Setting {
+        key: "model.context_tokens",
+        default: Default::Fixed(""),
+        meaning: "tokens that it reads and writes at once; with fewer than some 100000 it gets less of tables, results and \
+                  earlier messages",
+        set: |config, text| {
+            let tokens = parse::optional(text).map(|text| parse::number(&text, 2_000, 10_000_000));
+            config.model.context_tokens = tokens.transpose()?.map(|tokens| tokens as i64);
+            Ok(())
+        },
+        shown: |config| config.model.context_tokens.map_or_else(String::new, |tokens| tokens.to_string()),
+    },
+    Setting {
         key: "model.input_price",
         default: Default::Fixed(""),
         meaning: "price of a million tokens that it reads, in your currency",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ModelRecord;
-use super::exchange::{Ending, Prompt, Reply, Turn};
+use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, error_in, sent_name, tokens};
 use super::sse::Event;
 
 /// Below the model's address.
@@ -41,9 +41,10 @@ fn messages(turns: &[Turn]) -> Vec<Value> {
         let (role, blocks) = match turn {
             Turn::User(content) => ("user", vec![text(content)]),
             Turn::Assistant(content) => ("assistant", vec![text(content)]),
-            Turn::Call { thought, call_id, tool, input } => {
+            Turn::Call { thought, call_id, tool, input, .. } => {
                 let input = if input.is_object() { input.clone() } else { json!({}) };
-                let call = json!({ "type": "tool_use", "id": call_id, "name": tool, "input": input });
+                let call =
+                    json!({ "type": "tool_use", "id": call_id, "name": sent_name(tool), "input": input });
                 ("assistant", thought.iter().map(|thought| text(thought)).chain([call]).collect())
             }
             Turn::Result { call_id, content, is_error } => {
@@ -60,9 +61,12 @@ fn messages(turns: &[Turn]) -> Vec<Value> {
     messages.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
-/// An answer that came at once. The error says what is wrong with it.
-pub fn whole(answer: &Value) -> Result<Reply, String> {
-    let blocks = answer["content"].as_array().ok_or("its answer has no `content`")?;
+/// An answer that came at once.
+pub fn whole(answer: &Value) -> Result<Reply, Unusable> {
+    if let Some(error) = error_in(answer) {
+        return Err(error);
+    }
+    let blocks = answer["content"].as_array().ok_or_else(|| Unusable::new("has no `content`"))?;
     let mut reading = Reading::default();
     for (place, block) in blocks.iter().enumerate() {
         reading.begin(place, block);
@@ -86,10 +90,21 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Takes in an event. The error says why the answer cannot be used.
-    pub fn take(&mut self, event: &Event) -> Result<(), String> {
+    /// Takes in an event.
+    pub fn take(&mut self, event: &Event) -> Result<(), Unusable> {
+        // Some gateways end their streams like those of the other interface.
+        if event.data.trim() == "[DONE]" {
+            return Ok(());
+        }
         let data: Value = serde_json::from_str(&event.data)
-            .map_err(|error| format!("its stream has an event that is no JSON: {error}"))?;
+            .map_err(|error| Unusable::new(format!("has an event that is no JSON: {error}")))?;
+        if event.kind == "error" && data["error"].is_null() {
+            let why = data["message"].as_str().unwrap_or("it does not say why");
+            return Err(Unusable::new(format!("said: {why}")));
+        }
+        if let Some(error) = error_in(&data) {
+            return Err(error);
+        }
         let place = data["index"].as_u64().map_or(0, |index| usize::try_from(index).unwrap_or(usize::MAX));
         match data["type"].as_str().unwrap_or(&event.kind) {
             "message_start" => self.usage(&data["message"]["usage"]),
@@ -105,18 +120,23 @@ impl Reading {
                 self.stop(&data["delta"]["stop_reason"]);
             }
             "message_stop" => self.has_ended = true,
-            "error" => {
-                let message = data["error"]["message"].as_str().unwrap_or("it does not say why");
-                return Err(format!("its stream ended with an error: {message}"));
-            }
             _ => {}
         }
         Ok(())
     }
 
+    /// Whether nothing follows.
+    pub fn is_over(&self) -> bool {
+        self.has_ended
+    }
+
     /// The answer; an error if its end is missing.
-    pub fn end(self) -> Result<Reply, String> {
-        if self.has_ended { Ok(self.reply) } else { Err("its stream ended before the answer did".to_owned()) }
+    pub fn end(self) -> Result<Reply, Unusable> {
+        if self.has_ended {
+            Ok(self.reply.tidied())
+        } else {
+            Err(Unusable::new("ended before the answer did"))
+        }
     }
 
     fn begin(&mut self, place: usize, block: &Value) {
@@ -152,14 +172,12 @@ impl Reading {
     }
 
     fn usage(&mut self, usage: &Value) {
-        let cached = |name: &str| usage[name].as_i64().unwrap_or(0).max(0);
-        if let Some(tokens) = usage["input_tokens"].as_i64() {
+        if let Some(read) = tokens(&usage["input_tokens"]) {
+            let cached = |name: &str| tokens(&usage[name]).unwrap_or(0);
             let cached = cached("cache_creation_input_tokens") + cached("cache_read_input_tokens");
-            self.reply.input_tokens = tokens.max(0) + cached;
+            self.reply.input_tokens = Some(read + cached);
         }
-        if let Some(tokens) = usage["output_tokens"].as_i64() {
-            self.reply.output_tokens = tokens.max(0);
-        }
+        self.reply.output_tokens = tokens(&usage["output_tokens"]).or(self.reply.output_tokens);
     }
 }
 

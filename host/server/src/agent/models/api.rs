@@ -24,7 +24,7 @@ use crate::core::Core;
 /// The most models of a server.
 const MODELS_MAX: i64 = 100;
 /// Tokens of the answer to a test.
-const TEST_TOKENS: i64 = 200;
+const TEST_TOKENS: i64 = 2_000;
 /// Seconds that a test may take, within those of the request.
 const TEST_S: i64 = 25;
 /// Characters of its answer that are shown.
@@ -175,10 +175,9 @@ pub async fn test(call: Call<ModelPath>) -> Result<Bare<ModelTest>, Error> {
     };
     let remote = Remote::open(state, tested)?;
     let begun = Instant::now();
-    let reply = remote.test(&test_prompt()).await?;
+    let (reply, (input_tokens, output_tokens)) = remote.test(&test_prompt()).await?;
     let latency_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
-    let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
-    note_use(state, &call, name, &options, (input_tokens, output_tokens)).await?;
+    note_use(state, &call, name, &options.spent(input_tokens, output_tokens)).await?;
     Ok(Bare::new(&ModelTest {
         ok: true,
         answer: lakeport_base::text::shortened(reply.text.trim(), TEST_SHOWN_CHARS),
@@ -189,18 +188,10 @@ pub async fn test(call: Call<ModelPath>) -> Result<Bare<ModelTest>, Error> {
     }))
 }
 
-async fn note_use(
-    state: &Agent,
-    call: &Call<ModelPath>,
-    model: String,
-    options: &Options,
-    (input_tokens, output_tokens): (i64, i64),
-) -> Result<(), Error> {
-    let cost_micros = options.cost_micros(input_tokens, output_tokens);
-    let spent = Spent { calls: 1, input_tokens, output_tokens, cost_micros };
+async fn note_use(state: &Agent, call: &Call<ModelPath>, model: String, spent: &Spent) -> Result<(), Error> {
     let user = User { owner: call.caller.key(), caller: call.caller.name.clone(), model };
     let mut tx = state.db.begin().await?;
-    spent::add(&mut tx, &user, &spent, state.clock.now_ms()).await?;
+    spent::add(&mut tx, &user, spent, state.clock.now_ms()).await?;
     tx.commit().await
 }
 

@@ -9,14 +9,16 @@ use http::{HeaderMap, Request, StatusCode};
 use lakeport_base::Error;
 use lakeport_base::text::shortened;
 use lakeport_egress::{AGENT, AnswerBody, HttpClient, Limits, SendError};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::exchange::{Prompt, Reply};
+use super::exchange::{Ending, Prompt, Reply, Unusable};
 use super::spent::Spent;
 use super::sse::Events;
-use super::{ModelRecord, Provider, anthropic, openai};
+use super::{MaxTokensMember, ModelRecord, Provider, anthropic, openai};
 use crate::agent::Agent;
+use crate::agent::steps::background::Budget;
 use crate::agent::steps::model::{Conversation, Model, ModelError, Said};
 use crate::secrets::Secret;
 
@@ -44,6 +46,8 @@ pub struct Remote {
     http: HttpClient,
     record: ModelRecord,
     key: Option<Secret>,
+    /// In the interface `openai`.
+    max_tokens: Mutex<MaxTokensMember>,
 }
 
 /// Why a request has no answer.
@@ -52,40 +56,49 @@ struct Failed {
     /// For people; continues the model's name.
     why: String,
     again: Again,
+    /// Tokens read and written for nothing.
+    tokens: (i64, i64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Again {
     Never,
+    /// Not now: it took its whole time.
+    Later,
+    /// At once, with the other member for the limit of tokens.
+    Otherwise,
     Soon,
     After(Duration),
 }
 
 impl Failed {
     fn soon(why: impl Into<String>) -> Failed {
-        Failed { why: why.into(), again: Again::Soon }
+        Failed { why: why.into(), again: Again::Soon, tokens: (0, 0) }
     }
 
     fn never(why: impl Into<String>) -> Failed {
-        Failed { why: why.into(), again: Again::Never }
+        Failed { why: why.into(), again: Again::Never, tokens: (0, 0) }
     }
 }
 
 impl Model for Remote {
-    fn needs_background(&self) -> bool {
+    fn needs_background(&self, _: &Conversation) -> bool {
         true
     }
 
-    fn spent(&self, said: &Said) -> Spent {
-        let (input_tokens, output_tokens) = (said.input_tokens, said.output_tokens);
-        let cost_micros = self.record.options.cost_micros(input_tokens, output_tokens);
-        Spent { calls: 1, input_tokens, output_tokens, cost_micros }
+    fn budget(&self) -> Budget {
+        let tokens = self.record.options.context_tokens;
+        tokens.map_or_else(Budget::default, |tokens| Budget::within(tokens, self.record.max_tokens))
     }
 
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
         Box::pin(async {
-            let prompt = Prompt::of(conversation);
-            self.said(&prompt, conversation).await.map_err(|failed| self.error(&failed))
+            let prompt = Prompt::of(conversation, self.budget());
+            let mut spent = Spent::default();
+            match self.said(&prompt, conversation, &mut spent).await {
+                Ok(said) => Ok(Said { spent, ..said }),
+                Err(failed) => Err(self.error(&failed, spent)),
+            }
         })
     }
 }
@@ -93,32 +106,66 @@ impl Model for Remote {
 impl Remote {
     pub fn open(state: &Agent, record: ModelRecord) -> Result<Remote, Error> {
         let key = record.key(state)?;
-        Ok(Remote { http: state.http(&record).clone(), record, key })
+        let max_tokens = Mutex::new(openai::max_tokens_member(&record));
+        Ok(Remote { http: state.http(&record).clone(), record, key, max_tokens })
     }
 
-    /// The answer to one request, sent once. 502 `model_failed`, 403 `egress_refused`.
-    pub async fn test(&self, prompt: &Prompt) -> Result<Reply, Error> {
-        let body = self.body(prompt);
-        self.once(&body).await.map_err(|failed| Error::bad_gateway(FAILED, self.message(&failed.why)))
+    /// The answer to one request, and its tokens. 502 `model_failed`.
+    pub async fn test(&self, prompt: &Prompt) -> Result<(Reply, (i64, i64)), Error> {
+        let mut body = self.body(prompt);
+        let mut answered = self.once(&body).await;
+        if matches!(&answered, Err(failed) if failed.again == Again::Otherwise) {
+            body = self.body(prompt);
+            answered = self.once(&body).await;
+        }
+        let reply = answered.and_then(|reply| match reply.text.trim().is_empty() && reply.calls.is_empty() {
+            true => Err(Failed::never("gave an empty answer")),
+            false => Ok(reply),
+        });
+        let reply = reply.map_err(|failed| Error::bad_gateway(FAILED, self.message(&failed.why)))?;
+        let tokens = tokens_of(&reply, &body);
+        Ok((reply, tokens))
     }
 
-    async fn said(&self, prompt: &Prompt, conversation: &Conversation) -> Result<Said, Failed> {
-        let body = self.body(prompt);
+    /// `spent` counts all requests, also those without a usable answer.
+    async fn said(
+        &self,
+        prompt: &Prompt,
+        conversation: &Conversation,
+        spent: &mut Spent,
+    ) -> Result<Said, Failed> {
         let mut pauses = PAUSES.into_iter();
         loop {
+            let body = self.body(prompt);
             let answered = self.once(&body).await.and_then(|reply| {
-                let said = reply.said(conversation.language, self.record.max_tokens);
-                said.ok_or_else(|| Failed::soon("gave an empty answer"))
+                let tokens = tokens_of(&reply, &body);
+                let (is_cut, max_tokens) = (reply.ending == Ending::Cut, self.record.max_tokens);
+                match reply.said(conversation.language, max_tokens) {
+                    Some(said) => Ok((said, tokens)),
+                    None if is_cut => {
+                        let why = format!("thought over all of its {max_tokens} tokens (its `maxTokens`)");
+                        Err(Failed { tokens, ..Failed::never(why) })
+                    }
+                    None => Err(Failed { tokens, ..Failed::soon("gave an empty answer") }),
+                }
             });
+            let (input_tokens, output_tokens) = match &answered {
+                Ok((_, tokens)) => *tokens,
+                Err(failed) => failed.tokens,
+            };
+            spent.add(self.record.options.spent(input_tokens, output_tokens));
             let failed = match answered {
-                Ok(said) => return Ok(said),
+                Ok((said, _)) => return Ok(said),
                 Err(failed) => failed,
             };
-            let pause = pauses.next().and_then(|usual| match failed.again {
-                Again::Never => None,
-                Again::Soon => Some(usual),
-                Again::After(pause) => Some(pause.max(usual)).filter(|pause| *pause <= PAUSE_MAX),
-            });
+            let pause = match failed.again {
+                Again::Never | Again::Later => None,
+                Again::Otherwise => Some(Duration::ZERO),
+                Again::Soon => pauses.next(),
+                Again::After(pause) => {
+                    pauses.next().map(|usual| pause.max(usual)).filter(|pause| *pause <= PAUSE_MAX)
+                }
+            };
             let Some(pause) = pause else { return Err(failed) };
             tracing::warn!(model = self.record.name, "the model {}; sending again in {pause:?}", failed.why);
             sleep(pause).await;
@@ -128,7 +175,9 @@ impl Remote {
     fn body(&self, prompt: &Prompt) -> Bytes {
         let body = match self.record.provider {
             Provider::Anthropic => anthropic::body(&self.record, prompt),
-            Provider::OpenAi | Provider::Offline => openai::body(&self.record, prompt),
+            Provider::OpenAi | Provider::Offline => {
+                openai::body(&self.record, prompt, *self.max_tokens.lock())
+            }
         };
         body.to_string().into()
     }
@@ -140,7 +189,7 @@ impl Remote {
             total: Duration::from_secs(self.record.timeout_s.unsigned_abs()),
             answer_max_bytes: (ANSWER_BYTES + tokens * TOKEN_BYTES).min(ANSWER_MAX_BYTES),
         };
-        let unsent = |error| self.unsent(error, limits);
+        let unsent = |error| self.unsent(error, limits, body);
         let (head, answer) = self.http.open(request, limits).await.map_err(unsent)?.into_parts();
         if head.status != StatusCode::OK {
             return Err(self.refused(head.status, &head.headers, answer).await);
@@ -151,7 +200,7 @@ impl Remote {
         let reply = if is_stream {
             self.streamed(answer).await.map_err(|error| match error {
                 Broken::Sent(error) => unsent(error),
-                Broken::Wrong(why) => Failed::soon(why),
+                Broken::Wrong(wrong) => unusable("stream", wrong, body),
             })
         } else {
             let bytes = whole(answer, usize::MAX).await.map_err(unsent)?;
@@ -161,7 +210,7 @@ impl Remote {
                 Provider::Anthropic => anthropic::whole(&answer),
                 Provider::OpenAi | Provider::Offline => openai::whole(&answer),
             };
-            reply.map_err(|why| Failed::soon(format!("gave an answer that cannot be used: {why}")))
+            reply.map_err(|wrong| unusable("answer", wrong, body))
         };
         reply.map_err(|failed| Failed { why: self.masked(&failed.why), ..failed })
     }
@@ -200,6 +249,10 @@ impl Remote {
                 let taken = if is_anthropic { anthropic.take(&event) } else { openai.take(&event) };
                 taken.map_err(Broken::Wrong)?;
             }
+            // Some servers keep the connection open.
+            if (is_anthropic && anthropic.is_over()) || openai.is_over() {
+                break;
+            }
         }
         let reply = if is_anthropic { anthropic.end() } else { openai.end() };
         reply.map_err(Broken::Wrong)
@@ -227,27 +280,47 @@ impl Remote {
                 | StatusCode::GATEWAY_TIMEOUT
         ) || status.as_u16() == OVERLOADED;
         let again = match retry_after(headers) {
+            _ if status == StatusCode::BAD_REQUEST && self.takes_other_member(&said) => Again::Otherwise,
             _ if !is_passing => Again::Never,
             Some(pause) => Again::After(pause),
             None => Again::Soon,
         };
-        Failed { why, again }
+        Failed { why, again, tokens: (0, 0) }
     }
 
-    fn unsent(&self, error: SendError, limits: Limits) -> Failed {
+    /// Whether an error is about the member for the limit of tokens; then the other one is used from now on, once.
+    fn takes_other_member(&self, said: &str) -> bool {
+        const BOTH: [MaxTokensMember; 2] = [MaxTokensMember::MaxTokens, MaxTokensMember::MaxCompletionTokens];
+        let usual = openai::max_tokens_member(&self.record);
+        let mut now = self.max_tokens.lock();
+        let is_open = self.record.provider == Provider::OpenAi && *now == usual;
+        let is_about_it = BOTH.iter().any(|member| said.contains(member.as_str()));
+        if is_open && is_about_it {
+            *now = if usual == BOTH[0] { BOTH[1] } else { BOTH[0] };
+        }
+        is_open && is_about_it
+    }
+
+    fn unsent(&self, error: SendError, limits: Limits, body: &Bytes) -> Failed {
         match error {
             // The policy's refusal stays one.
             SendError::NotSent(error) if error.status() == 403 => {
                 Failed::never(format!("may not be called: {error}"))
             }
             SendError::NotSent(error) => Failed::soon(format!("cannot be reached: {error}")),
-            SendError::Lost(why) => Failed::soon(format!("gave no whole answer: {why}")),
+            // What it read is paid for.
+            SendError::Lost(why) => {
+                let failed = Failed::soon(format!("gave no whole answer: {why}"));
+                Failed { tokens: (estimated(body.len()), 0), ..failed }
+            }
             SendError::TimedOut => {
                 let time_s = limits.total.as_secs();
-                Failed::soon(format!("did not answer within {time_s} s (its `timeoutSeconds`)"))
+                let why = format!("did not answer within {time_s} s (its `timeoutSeconds`)");
+                Failed { why, again: Again::Later, tokens: (estimated(body.len()), 0) }
             }
             SendError::TooLong => {
-                Failed::never(format!("answered more than {} bytes", limits.answer_max_bytes))
+                let failed = Failed::never(format!("answered more than {} bytes", limits.answer_max_bytes));
+                Failed { tokens: (estimated(body.len()), estimated(limits.answer_max_bytes)), ..failed }
             }
         }
     }
@@ -265,19 +338,43 @@ impl Remote {
         format!("the model `{name}` ({provider}, {model} at {base_url}) {why}")
     }
 
-    fn error(&self, failed: &Failed) -> ModelError {
+    fn error(&self, failed: &Failed, spent: Spent) -> ModelError {
         let message = format!(
             "{}. Ask again later, or let the rules answer: set the topic's `model` to `offline`",
             self.message(&failed.why)
         );
-        ModelError { code: FAILED, message, retryable: failed.again != Again::Never }
+        ModelError { code: FAILED, message, retryable: failed.again != Again::Never, spent }
     }
 }
 
 /// Why a stream has no answer.
 enum Broken {
     Sent(SendError),
-    Wrong(String),
+    Wrong(Unusable),
+}
+
+fn unusable(what: &str, wrong: Unusable, body: &Bytes) -> Failed {
+    let why = format!("gave {} that cannot be used: it {}", with_article(what), wrong.why);
+    let again = if wrong.is_final { Again::Never } else { Again::Soon };
+    Failed { why, again, tokens: (estimated(body.len()), 0) }
+}
+
+fn with_article(what: &str) -> String {
+    let article = if what.starts_with('a') { "an" } else { "a" };
+    format!("{article} {what}")
+}
+
+/// The tokens of an answer, estimated where the provider does not say.
+fn tokens_of(reply: &Reply, body: &Bytes) -> (i64, i64) {
+    (
+        reply.input_tokens.unwrap_or_else(|| estimated(body.len())),
+        reply.output_tokens.unwrap_or_else(|| estimated(reply.bytes())),
+    )
+}
+
+/// Tokens of so many bytes, about.
+fn estimated(bytes: usize) -> i64 {
+    i64::try_from(bytes / 4).unwrap_or(i64::MAX)
 }
 
 /// At most so many bytes of a body; the rest is not read.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::forms::{NAME_MAX, UpdateModel};
-use super::{ModelRecord, Options, Provider};
+use super::{ModelRecord, OF_SETTINGS, OFFLINE, Options, Provider};
 use crate::config::model::{MAX_TOKENS_DEFAULT, PRICE_MAX, TIMEOUT_S_DEFAULT, base_url, check_key};
 
 const TEMPERATURE_MAX: f64 = 2.0;
@@ -64,6 +64,9 @@ pub fn changed(before: &ModelRecord, form: &UpdateModel) -> Result<Wanted, Vec<D
         if !is_name(name) {
             put("name", format!("must be 1 to {NAME_MAX} of the characters a-z, 0-9, `.`, `_` and `-`"));
         }
+        if *name != before.name && [OFFLINE, OF_SETTINGS].contains(&name.as_str()) {
+            put("name", format!("cannot be `{name}`: that model is the server's own"));
+        }
         after.name.clone_from(name);
     }
     if let Amend(Some(provider)) = form.provider {
@@ -114,6 +117,9 @@ pub fn changed(before: &ModelRecord, form: &UpdateModel) -> Result<Wanted, Vec<D
         if value.is_some_and(|value| !(0.0..=most).contains(&value)) {
             put(field, format!("must be from 0 to {most}"));
         }
+    }
+    if options.context_tokens.is_some_and(|tokens| !(2_000..=10_000_000).contains(&tokens)) {
+        put("options.contextTokens", "must be from 2000 to 10000000".to_owned());
     }
     if wrong.is_empty() { Ok(Wanted { model: after, key: form.api_key.clone() }) } else { Err(wrong) }
 }

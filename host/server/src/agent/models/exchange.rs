@@ -4,13 +4,11 @@ use lakeport_base::text::shortened;
 use serde_json::{Value, json};
 
 use crate::agent::outcome::{Answer, Candidate, Outcome};
-use crate::agent::steps::background::ToolSpec;
+use crate::agent::steps::background::{Budget, ToolSpec};
 use crate::agent::steps::model::{Conversation, Language, Next, Said};
 use crate::agent::tasks::event::{Step, ToolResult};
 
-/// Bytes of one tool result, and of those of all calls together: of earlier ones only their beginnings are sent then.
-const RESULT_MAX_BYTES: usize = 32 * 1024;
-const RESULTS_MAX_BYTES: usize = 160 * 1024;
+/// Characters of an earlier tool result, once the newer ones fill their bytes.
 const OLD_RESULT_CHARS: usize = 500;
 /// Bytes of an answer's texts that are kept.
 const TEXT_MAX_BYTES: usize = 1024 * 1024;
@@ -35,6 +33,8 @@ pub enum Turn {
     Assistant(String),
     Call {
         thought: Option<String>,
+        /// What the model thought before, as it said it.
+        reasoning: Option<String>,
         call_id: String,
         tool: String,
         input: Value,
@@ -48,7 +48,7 @@ pub enum Turn {
 }
 
 impl Prompt {
-    pub fn of(conversation: &Conversation) -> Prompt {
+    pub fn of(conversation: &Conversation, budget: Budget) -> Prompt {
         let background = &conversation.background;
         let mut turns = Vec::new();
         for earlier in &background.earlier {
@@ -56,37 +56,45 @@ impl Prompt {
             turns.push(Turn::Assistant(earlier.answer.clone()));
         }
         turns.push(Turn::User(conversation.question.clone()));
-        let mut thought = None;
+        let (mut thought, mut thought_before) = (None, None);
         for step in &conversation.steps {
             match step {
-                Step::Thinking { content } => thought = Some(content.clone()),
+                Step::Thinking { content, reasoning } => {
+                    // Without a text of its own, the reasoning is shown as the thought.
+                    let is_shown = reasoning
+                        .as_ref()
+                        .is_some_and(|text| text.starts_with(content.trim_end_matches('…')));
+                    thought = (!is_shown).then(|| content.clone());
+                    thought_before.clone_from(reasoning);
+                }
                 Step::ToolCall { call_id, tool, input } => turns.push(Turn::Call {
                     thought: thought.take(),
+                    reasoning: thought_before.take(),
                     call_id: call_id.clone(),
                     tool: tool.clone(),
                     input: input.clone(),
                 }),
-                Step::ToolResult(result) => turns.push(turn_of(result)),
+                Step::ToolResult(result) => turns.push(turn_of(result, budget)),
                 // They end a task.
                 Step::Message { .. } | Step::Error { .. } => {}
             }
         }
-        shorten_old(&mut turns);
+        shorten_old(&mut turns, budget);
         Prompt { system: background.system.clone(), turns, tools: background.tools.clone() }
     }
 }
 
-fn turn_of(result: &ToolResult) -> Turn {
+fn turn_of(result: &ToolResult, budget: Budget) -> Turn {
     let (content, is_error) = match &result.outcome {
         Ok(output) => (output.to_string(), false),
         Err(error) => (json!({ "error": error.code, "message": error.message }).to_string(), true),
     };
-    Turn::Result { call_id: result.call_id.clone(), content: cut(content, RESULT_MAX_BYTES), is_error }
+    Turn::Result { call_id: result.call_id.clone(), content: cut(content, budget.result), is_error }
 }
 
 /// Keeps the newest results whole as long as there is room.
-fn shorten_old(turns: &mut [Turn]) {
-    let mut left = RESULTS_MAX_BYTES;
+fn shorten_old(turns: &mut [Turn], budget: Budget) {
+    let mut left = budget.results;
     for turn in turns.iter_mut().rev() {
         let Turn::Result { content, .. } = turn else { continue };
         if content.len() > left {
@@ -124,8 +132,63 @@ pub struct Reply {
     pub reasoning: String,
     pub calls: Vec<ReplyCall>,
     pub ending: Ending,
-    pub input_tokens: i64,
-    pub output_tokens: i64,
+    /// `None`: the provider does not say.
+    pub input_tokens: Option<i64>,
+    pub output_tokens: Option<i64>,
+}
+
+/// The most tokens of one answer that are believed.
+const TOKENS_MAX: i64 = 100_000_000;
+
+/// A number of tokens as a provider says it.
+pub fn tokens(number: &Value) -> Option<i64> {
+    number.as_i64().map(|tokens| tokens.clamp(0, TOKENS_MAX))
+}
+
+/// Why an answer cannot be used, for people; whether the same request would fail again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable {
+    pub why: String,
+    pub is_final: bool,
+}
+
+impl Unusable {
+    pub fn new(why: impl Into<String>) -> Unusable {
+        Unusable { why: why.into(), is_final: false }
+    }
+}
+
+/// The error that a provider sent in place of an answer or of a part of it, with the status 200.
+pub fn error_in(answer: &Value) -> Option<Unusable> {
+    const FINAL: [&str; 6] = [
+        "invalid_request_error",
+        "authentication_error",
+        "permission_error",
+        "not_found_error",
+        "insufficient_quota",
+        "billing_error",
+    ];
+    let is_error = answer["object"] == "error" || answer["type"] == "error";
+    let error = match &answer["error"] {
+        Value::Null if is_error => answer,
+        Value::Null => return None,
+        error => error,
+    };
+    let message = error["message"].as_str().or_else(|| error.as_str()).unwrap_or("it does not say why");
+    let kind = error["type"].as_str().unwrap_or_default();
+    let code = error["code"].as_str().unwrap_or_default();
+    let status = error["code"].as_i64().or_else(|| code.parse().ok()).unwrap_or(0);
+    let is_final = FINAL.contains(&kind)
+        || FINAL.contains(&code)
+        || ((400..500).contains(&status) && ![408, 429].contains(&status));
+    Some(Unusable { why: format!("said: {message}"), is_final })
+}
+
+/// A tool's name as interfaces take it, also one that the model made up.
+pub fn sent_name(name: &str) -> String {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = name.chars().take(64).map(|c| if is_fine(c) { c } else { '_' }).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
 }
 
 /// A call that a model wants.
@@ -154,28 +217,48 @@ impl Reply {
         self.calls.get_mut(place)
     }
 
-    /// The next step; `None`: the model said nothing.
+    /// The answer as it is to be read: a block of thinking at its beginning is no part of the text.
+    pub fn tidied(mut self) -> Reply {
+        let begins = self.text.trim_start();
+        if let Some((thinking, text)) =
+            begins.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"))
+        {
+            let (thinking, text) = (thinking.trim().to_owned(), text.trim_start().to_owned());
+            Reply::push(&mut self.reasoning, &thinking);
+            self.text = text;
+        }
+        self
+    }
+
+    /// Bytes of all that the model wrote.
+    pub fn bytes(&self) -> usize {
+        let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        self.text.len() + self.reasoning.len() + calls
+    }
+
+    /// The next step, without its cost; `None`: the model said nothing.
     pub fn said(self, language: Language, max_tokens: i64) -> Option<Said> {
         let text = self.text.trim().to_owned();
         let reasoning = Some(self.reasoning.trim().to_owned()).filter(|thought| !thought.is_empty());
         let call = self.calls.into_iter().find(|call| !call.name.is_empty());
+        let shown = reasoning.clone();
         let (thought, next) = match call {
             Some(call) => {
-                let thought = if text.is_empty() { reasoning } else { Some(text) };
+                let thought = if text.is_empty() { shown } else { Some(text) };
                 (thought, next_of(call))
             }
-            None if self.ending == Ending::Withheld => (reasoning, Next::Answer(withheld(language, &text))),
+            None if self.ending == Ending::Withheld => (shown, Next::Answer(withheld(language, &text))),
             None if text.is_empty() => return None,
             None if self.ending == Ending::Cut => {
                 let note = match language {
                     Language::English => format!("(The answer was cut at {max_tokens} tokens.)"),
                     Language::Chinese => format!("（回答在 {max_tokens} 个 token 处被截断。）"),
                 };
-                (reasoning, Next::Answer(Answer::new(format!("{text}\n\n{note}"))))
+                (shown, Next::Answer(Answer::new(format!("{text}\n\n{note}"))))
             }
-            None => (reasoning, Next::Answer(Answer::new(text))),
+            None => (shown, Next::Answer(Answer::new(text))),
         };
-        Some(Said { thought, next, input_tokens: self.input_tokens, output_tokens: self.output_tokens })
+        Some(Said { thought, reasoning, ..Said::from(next) })
     }
 }
 
@@ -204,7 +287,9 @@ fn next_of(call: ReplyCall) -> Next {
 fn asked_back(input: &Value) -> Option<Answer> {
     let content = text(input, "question")?;
     let candidate = |one: &Value| {
-        let content = text(one, "content").or_else(|| text(one, "label"))?;
+        // Some models write texts alone.
+        let alone = one.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let content = text(one, "content").or_else(|| text(one, "label")).or(alone)?;
         Some(Candidate { label: text(one, "label").unwrap_or_else(|| content.clone()), content })
     };
     let candidates = input["candidates"].as_array()?.iter().filter_map(candidate).collect();
@@ -221,6 +306,15 @@ fn cannot(input: &Value) -> Option<Answer> {
 fn text(value: &Value, member: &str) -> Option<String> {
     let text = value[member].as_str()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// What is wrong with a call of one of the host's own tools, which would have ended the question.
+pub fn own_tool_misused(tool: &str) -> Option<&'static str> {
+    match tool {
+        ASK_USER => Some("needs `question`, a text, and `candidates`, objects with `label` and `content`"),
+        CANNOT_ANSWER => Some("needs `reason`, a text"),
+        _ => None,
+    }
 }
 
 /// The host's own tools.

@@ -21,6 +21,7 @@ use lakeport_base::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::spent::Spent;
 pub use crate::config::ModelProvider as Provider;
 use crate::config::ModelSettings;
 use crate::core::Core;
@@ -78,6 +79,11 @@ pub struct Options {
     /// latter at OpenAI's own address, the former elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_member: Option<MaxTokensMember>,
+    /// Tokens that it reads and writes at once, from 2,000: with fewer, it gets less of tables, results and earlier messages;
+    /// absent: some 100,000 are enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2_000, max = 10_000_000))]
+    pub context_tokens: Option<i64>,
     /// The price of a million tokens that it reads, and writes, in your currency; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
@@ -108,11 +114,17 @@ impl Options {
         self.stream.unwrap_or(true)
     }
 
+    /// One call with these tokens.
+    pub fn spent(&self, input_tokens: i64, output_tokens: i64) -> Spent {
+        let cost_micros = self.cost_micros(input_tokens, output_tokens);
+        Spent { calls: 1, input_tokens, output_tokens, cost_micros }
+    }
+
     /// What these tokens cost, in millionths of the currency.
-    pub fn cost_micros(&self, input_tokens: i64, output_tokens: i64) -> i64 {
+    fn cost_micros(&self, input_tokens: i64, output_tokens: i64) -> i64 {
         let cost = |tokens: i64, price: Option<f64>| tokens as f64 * price.unwrap_or(0.0);
         let all = cost(input_tokens, self.input_price) + cost(output_tokens, self.output_price);
-        // Bounds of tokens and prices keep it far below.
+        // The bounds of tokens and prices keep it below the largest number.
         all.round() as i64
     }
 }
@@ -154,10 +166,10 @@ pub async fn ensure(core: &Core) -> Result<(), Error> {
         Some(before) => before.id,
         None => store::insert(&mut tx, &of_settings(settings, now_ms)).await?,
     };
-    // The same key would be another ciphertext each time.
-    let plain = before.as_ref().map(|before| before.key(core)).transpose()?.flatten();
+    // The same key would be another ciphertext each time. One that cannot be read any more is another.
+    let plain = before.as_ref().and_then(|before| before.key(core).ok().flatten());
     let wanted = settings.api_key.as_ref().map(|key| key.0.as_str());
-    let secret = if plain.as_ref().and_then(Secret::text) == wanted {
+    let secret = if wanted.is_some() && plain.as_ref().and_then(Secret::text) == wanted {
         before.as_ref().and_then(|before| before.secret.clone())
     } else {
         wanted.map(|key| core.keys.encrypt(&key_context(id), key.as_bytes()))
@@ -171,7 +183,8 @@ pub async fn ensure(core: &Core) -> Result<(), Error> {
         }
         after.updated_at_ms = now_ms;
     }
-    if is_new {
+    // A default that was chosen stays one.
+    if is_new && store::chosen(&mut tx, None).await?.name == OFFLINE {
         store::clear_default(&mut tx).await?;
         after.is_default = true;
     }
@@ -193,6 +206,7 @@ fn of_settings(settings: &ModelSettings, now_ms: i64) -> ModelRecord {
         options: Options {
             input_price: settings.input_price,
             output_price: settings.output_price,
+            context_tokens: settings.context_tokens,
             ..Options::default()
         },
         created_at_ms: now_ms,

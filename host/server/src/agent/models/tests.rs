@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::definition::{Wanted, changed};
-use super::exchange::{Ending, Prompt, Reply, Turn};
+use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, sent_name};
 use super::forms::{CreateModel, UpdateModel};
 use super::sse::{Event, Events};
-use super::{ModelRecord, Options, Provider, anthropic, openai};
+use super::{MaxTokensMember, ModelRecord, Options, Provider, anthropic, openai};
 use crate::agent::outcome::Outcome;
 use crate::agent::steps::background::ToolSpec;
 use crate::agent::steps::model::{Language, Next};
@@ -62,13 +62,15 @@ fn a_key_is_not_sent_to_another_address() {
 #[test]
 fn costs_are_counted_in_millionths() {
     let options = Options { input_price: Some(2.5), output_price: Some(10.0), ..Options::default() };
-    assert_eq!(options.cost_micros(1_000_000, 0), 2_500_000);
-    assert_eq!((options.cost_micros(100, 30), Options::default().cost_micros(9, 9)), (550, 0));
+    assert_eq!(options.spent(1_000_000, 0).cost_micros, 2_500_000);
+    let micros = (options.spent(100, 30).cost_micros, Options::default().spent(9, 9).cost_micros);
+    assert_eq!(micros, (550, 0));
 }
 
 fn prompt() -> Prompt {
     let call = |thought: Option<&str>, input: Value| Turn::Call {
         thought: thought.map(str::to_owned),
+        reasoning: None,
         call_id: "c1".to_owned(),
         tool: "run_sql".to_owned(),
         input,
@@ -99,7 +101,7 @@ fn prompt() -> Prompt {
 
 #[test]
 fn a_conversation_has_the_form_of_each_interface() {
-    let body = openai::body(&record(Provider::OpenAi), &prompt());
+    let body = openai::body(&record(Provider::OpenAi), &prompt(), MaxTokensMember::MaxTokens);
     let roles: Vec<&str> =
         body["messages"].as_array().unwrap().iter().filter_map(|one| one["role"].as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "tool", "assistant", "tool"]);
@@ -113,7 +115,7 @@ fn a_conversation_has_the_form_of_each_interface() {
     assert_eq!((&body["max_tokens"], &body["stream"]), (&json!(100), &json!(true)));
     assert!(body.get("temperature").is_none());
     let own = ModelRecord { base_url: Provider::OpenAi.base_url().to_owned(), ..record(Provider::OpenAi) };
-    let own = openai::body(&own, &prompt());
+    let own = openai::body(&own, &prompt(), openai::max_tokens_member(&own));
     assert!(own.get("max_tokens").is_none() && own["max_completion_tokens"] == json!(100));
 
     let body = anthropic::body(&record(Provider::Anthropic), &prompt());
@@ -130,7 +132,7 @@ fn events(stream: &str) -> Vec<Event> {
     Events::default().take(stream.as_bytes())
 }
 
-fn of_openai(chunks: &[Value]) -> Result<Reply, String> {
+fn of_openai(chunks: &[Value]) -> Result<Reply, Unusable> {
     let mut reading = openai::Reading::default();
     for chunk in chunks {
         for event in events(&format!("data: {chunk}\n\n")) {
@@ -152,14 +154,14 @@ fn an_openai_stream_is_put_together() {
     let usage = json!({ "choices": [], "usage": { "prompt_tokens": 12, "completion_tokens": 3 } });
     let chunks = [named, call("{\"sql\":"), call("\"SELECT 1\"}"), end, usage];
     let reply = of_openai(&chunks).unwrap();
-    assert_eq!((reply.input_tokens, reply.output_tokens), (12, 3));
+    assert_eq!((reply.input_tokens, reply.output_tokens), (Some(12), Some(3)));
     let said = reply.said(Language::English, 100).unwrap();
     assert_eq!(said.thought.as_deref(), Some("so"));
     let input = json!({ "sql": "SELECT 1" });
     assert_eq!(said.next, Next::Call { tool: "run_sql".to_owned(), input });
-    assert!(of_openai(&chunks[..3]).unwrap_err().contains("ended before"), "it was cut");
+    assert!(of_openai(&chunks[..3]).unwrap_err().why.contains("ended before"), "it was cut");
     let error = json!({ "error": { "message": "overloaded" } });
-    assert!(of_openai(&[error]).unwrap_err().contains("overloaded"));
+    assert!(of_openai(&[error]).unwrap_err().why.contains("overloaded"));
 }
 
 #[test]
@@ -174,20 +176,20 @@ fn an_anthropic_stream_is_put_together() {
         "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":7}}\n\n",
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
-    let read = |stream: &str| {
+    let read = |stream: &str| -> Result<Reply, Unusable> {
         let mut reading = anthropic::Reading::default();
         events(stream).iter().try_for_each(|event| reading.take(event))?;
         reading.end()
     };
     let reply = read(stream).unwrap();
-    assert_eq!((reply.input_tokens, reply.output_tokens), (12, 7));
+    assert_eq!((reply.input_tokens, reply.output_tokens), (Some(12), Some(7)));
     let said = reply.said(Language::English, 100).unwrap();
     assert_eq!(said.next, Next::Call { tool: "run_sql".to_owned(), input: json!({ "a": 1 }) });
     assert_eq!(said.thought.as_deref(), Some("so"));
     let cut = &stream[..stream.find("event: message_stop").unwrap()];
-    assert!(read(cut).unwrap_err().contains("ended before"));
+    assert!(read(cut).unwrap_err().why.contains("ended before"));
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    assert!(read(error).unwrap_err().contains("Overloaded"));
+    assert!(read(error).unwrap_err().why.contains("Overloaded"));
     let whole = json!({ "content": [{ "type": "text", "text": "42" }], "stop_reason": "end_turn",
         "usage": { "input_tokens": 1, "output_tokens": 1 } });
     assert_eq!(anthropic::whole(&whole).unwrap().text, "42");
@@ -229,4 +231,85 @@ fn an_answer_that_was_cut_withheld_or_empty_is_told_apart() {
     assert_eq!(content(said("42", Ending::Whole)), ("42".to_owned(), "answered"));
     assert!(content(said("42", Ending::Cut)).0.contains("cut at 100 tokens"));
     assert_eq!(content(said("", Ending::Withheld)).1, "refused");
+}
+
+fn deltas(deltas: &[Value]) -> Reply {
+    let chunk = |delta: &Value| json!({ "choices": [{ "delta": delta, "finish_reason": "" }] });
+    let mut chunks: Vec<Value> = deltas.iter().map(chunk).collect();
+    chunks.push(json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] }));
+    of_openai(&chunks).expect("an answer")
+}
+
+/// What servers of the interface `openai` were seen to do otherwise.
+#[test]
+fn streams_of_other_servers_are_read() {
+    let call = |index: Value, id: Value, name: &str, arguments: &str| json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] });
+    let names = |reply: &Reply| -> Vec<String> { reply.calls.iter().map(|call| call.name.clone()).collect() };
+    // Two calls with one index and two ids; without an index and an id; a name in each part.
+    let one = deltas(&[call(json!(0), json!("a"), "x", "{}"), call(json!(0), json!("b"), "y", "{}")]);
+    assert_eq!(names(&one), ["x", "y"]);
+    let two = deltas(&[call(Value::Null, Value::Null, "x", "{}"), call(Value::Null, Value::Null, "y", "{}")]);
+    assert_eq!(names(&two), ["x", "y"]);
+    let three = deltas(&[call(json!(0), json!("a"), "x", "{\"k\":"), call(json!(0), Value::Null, "x", "1}")]);
+    assert_eq!((names(&three), three.calls[0].arguments.as_str()), (vec!["x".to_owned()], "{\"k\":1}"));
+    // Thinking as a block, as an array, under another name; an empty refusal.
+    let block =
+        deltas(&[json!({ "content": "<think>so" }), json!({ "content": "</think>\n42", "refusal": "" })]);
+    assert_eq!((block.text.as_str(), block.reasoning.as_str(), block.ending), ("42", "so", Ending::Whole));
+    let parts = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "so" }] }, { "type": "text", "text": "42" }]);
+    let array = deltas(&[json!({ "content": parts })]);
+    assert_eq!((array.text.as_str(), array.reasoning.as_str()), ("42", "so"));
+    assert_eq!(deltas(&[json!({ "reasoning": "so", "content": null })]).reasoning, "so");
+    // An end without a reason.
+    let mut reading = openai::Reading::default();
+    for event in events("data: {\"choices\":[{\"delta\":{\"content\":\"42\"}}]}\n\ndata: [DONE]\n\n") {
+        reading.take(&event).unwrap();
+    }
+    assert!(reading.is_over());
+    assert_eq!(reading.end().unwrap().text, "42");
+    let whole = json!({ "choices": [{ "message": { "content": "42" }, "finish_reason": null }],
+        "usage": { "prompt_tokens": i64::MAX } });
+    assert_eq!(openai::whole(&whole).unwrap().input_tokens, Some(100_000_000), "no more is believed");
+}
+
+#[test]
+fn an_error_with_the_status_200_is_an_error() {
+    for (answer, is_final) in [
+        (json!({ "error": { "code": 402, "message": "no credits" } }), true),
+        (json!({ "error": { "type": "overloaded_error", "message": "no credits" } }), false),
+        (json!({ "error": "no credits" }), false),
+        (json!({ "object": "error", "message": "no credits", "code": 429 }), false),
+        (
+            json!({ "type": "error", "error": { "type": "authentication_error", "message": "no credits" } }),
+            true,
+        ),
+    ] {
+        for error in [openai::whole(&answer).unwrap_err(), anthropic::whole(&answer).unwrap_err()] {
+            assert!(error.why.contains("no credits") && error.is_final == is_final, "{answer}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_model_made_up_is_sent_back_as_interfaces_take_it() {
+    assert_eq!(sent_name("functions.run_sql"), "functions_run_sql");
+    assert_eq!(sent_name(&"名".repeat(100)).len(), 64);
+    assert_eq!(sent_name(""), "_");
+    let turn = Turn::Call {
+        thought: None,
+        reasoning: Some("so".to_owned()),
+        call_id: "c".to_owned(),
+        tool: "a b".to_owned(),
+        input: json!({}),
+    };
+    let prompt = Prompt { turns: vec![turn], ..prompt() };
+    let body = openai::body(&record(Provider::OpenAi), &prompt, MaxTokensMember::MaxTokens);
+    let message = &body["messages"][1];
+    assert_eq!((&message["content"], &message["reasoning_content"]), (&Value::Null, &json!("so")));
+    assert_eq!(message["tool_calls"][0]["function"]["name"], "a_b");
+    let azure = ModelRecord {
+        base_url: "https://X.openai.azure.com/openai/v1".to_owned(),
+        ..record(Provider::OpenAi)
+    };
+    assert_eq!(openai::max_tokens_member(&azure), MaxTokensMember::MaxCompletionTokens);
 }

@@ -22,12 +22,13 @@ use tokio::time::{Instant, timeout_at};
 use super::model::Language;
 use crate::agent::Agent;
 use crate::agent::access::TopicAccess;
+use crate::agent::knowledge::glossary::Term;
+use crate::agent::knowledge::verified::VerifiedQuestion;
 use crate::agent::models::exchange::{ASK_USER, CANNOT_ANSWER, own_tools};
 use crate::agent::topics::Exchange;
 
-/// Tables that are described, and the bytes of their descriptions.
+/// Tables that are described.
 const TABLES_MAX: u32 = 12;
-const TABLES_MAX_BYTES: usize = 24 * 1024;
 /// Fields of a table that are described: those that fit the question first, then keys, then in order.
 const FIELDS_MAX: usize = 60;
 /// Tables of which values are shown, fields of each, values of each field; and the time for reading them.
@@ -41,17 +42,61 @@ const VALUE_MAX_CHARS: usize = 60;
 /// Data sources that are described.
 const DATASOURCES_MAX: usize = 20;
 const HINT_MAX_CHARS: usize = 200;
-/// Earlier questions with their answers, and the bytes of all together: the newest first.
+/// Earlier questions with their answers, the newest first.
 pub const EARLIER_MAX: usize = 10;
-const EARLIER_MAX_BYTES: usize = 12 * 1024;
 const EARLIER_QUESTION_CHARS: usize = 1_000;
 const EARLIER_ANSWER_CHARS: usize = 1_500;
+/// Characters of a field's type.
+const TYPE_MAX_CHARS: usize = 80;
+/// Bytes of a token, at least: of English text it is more, of Chinese text three.
+const TOKEN_BYTES: i64 = 3;
 /// Tools, characters of a description, and bytes of all schemas together.
 const TOOLS_MAX: usize = 60;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 const SCHEMAS_MAX_BYTES: usize = 96 * 1024;
 /// The longest name that models take.
 const TOOL_NAME_MAX: usize = 64;
+
+/// Bytes of what a model gets besides the question, and of the results of its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    pub tables: usize,
+    pub knowledge: usize,
+    pub earlier: usize,
+    /// Of one result, and of all: of earlier ones only their beginnings are sent then.
+    pub result: usize,
+    pub results: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            tables: 24 * 1024,
+            knowledge: 12 * 1024,
+            earlier: 12 * 1024,
+            result: 32 * 1024,
+            results: 160 * 1024,
+        }
+    }
+}
+
+impl Budget {
+    /// For a model that reads so many tokens at once and writes so many of them. A quarter is for rules and tools.
+    pub fn within(context_tokens: i64, answer_tokens: i64) -> Budget {
+        let bytes = context_tokens.saturating_sub(answer_tokens).max(1_000).saturating_mul(TOKEN_BYTES);
+        let part = |percent: i64, most: usize| {
+            most.min(usize::try_from(bytes / 100 * percent).unwrap_or(usize::MAX))
+        };
+        let most = Budget::default();
+        Budget {
+            tables: part(25, most.tables),
+            knowledge: part(8, most.knowledge),
+            earlier: part(8, most.earlier),
+            result: part(15, most.result),
+            results: part(34, most.results),
+        }
+    }
+}
 
 /// What a model gets besides the question.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,6 +126,12 @@ pub struct ContextSize {
     pub tables_left_out: usize,
     /// Earlier questions of the topic.
     pub earlier_messages: usize,
+    /// Terms of the glossary that are in the question.
+    #[serde(default)]
+    pub terms: usize,
+    /// Verified questions like this one.
+    #[serde(default)]
+    pub verified_questions: usize,
     pub tools: usize,
     /// Bytes of all of it.
     pub bytes: usize,
@@ -91,20 +142,30 @@ pub struct Asking<'a> {
     pub question: &'a str,
     pub language: Language,
     pub earlier: Vec<Exchange>,
+    /// Of the glossary, in the question.
+    pub terms: &'a [Term],
+    /// Verified questions like this one.
+    pub similar: Vec<VerifiedQuestion>,
     pub now_ms: i64,
+    pub budget: Budget,
 }
 
 /// Collects the background of a question. What cannot be read is left out: the model can look for it.
 pub async fn gather(state: &Agent, access: &TopicAccess, asking: Asking<'_>) -> Background {
-    let earlier = shortened_earlier(asking.earlier);
+    let budget = asking.budget;
+    let earlier = shortened_earlier(asking.earlier, budget.earlier);
     let datasources = access.datasources().await;
     // A question like "and by month?" is about the tables of the one before.
     let before = earlier.last().map_or("", |last| last.question.as_str());
-    let (tables, found) = tables(access, &format!("{} {before}", asking.question)).await;
+    let (tables, found) = tables(access, &format!("{} {before}", asking.question), budget.tables).await;
     let tools = tools(&state.plugins.registry().tools());
     let zone = state.config.time_zone;
     let now = time::shown(asking.now_ms, zone);
-    let system = system(&now, zone.name(), asking.language, &datasources, &tables, found);
+    let mut left = budget.knowledge;
+    let terms = within(asking.terms.iter().map(|term| json!(term)), &mut left);
+    let similar = within(asking.similar.iter().map(|one| json!(one)), &mut left);
+    let knowledge = knowledge(&terms, &similar);
+    let system = system(&now, zone.name(), asking.language, &datasources, &tables, found) + &knowledge;
     let size = |text: &str| text.len();
     let bytes = size(&system)
         + earlier.iter().map(|one| size(&one.question) + size(&one.answer)).sum::<usize>()
@@ -116,6 +177,8 @@ pub async fn gather(state: &Agent, access: &TopicAccess, asking: Asking<'_>) -> 
         tables: tables.len(),
         tables_left_out: found.saturating_sub(tables.len()),
         earlier_messages: earlier.len(),
+        terms: terms.len(),
+        verified_questions: similar.len(),
         tools: tools.len(),
         bytes,
     };
@@ -123,8 +186,8 @@ pub async fn gather(state: &Agent, access: &TopicAccess, asking: Asking<'_>) -> 
 }
 
 /// The newest exchanges within their limits, the oldest of them first.
-fn shortened_earlier(newest_first: Vec<Exchange>) -> Vec<Exchange> {
-    let mut left = EARLIER_MAX_BYTES;
+fn shortened_earlier(newest_first: Vec<Exchange>, max_bytes: usize) -> Vec<Exchange> {
+    let mut left = max_bytes;
     let mut kept = Vec::new();
     for one in newest_first {
         let one = Exchange {
@@ -143,7 +206,7 @@ fn shortened_earlier(newest_first: Vec<Exchange>) -> Vec<Exchange> {
 }
 
 /// The descriptions of the tables that fit best, within their limits, and how many fit.
-async fn tables(access: &TopicAccess, question: &str) -> (Vec<Value>, usize) {
+async fn tables(access: &TopicAccess, question: &str, max_bytes: usize) -> (Vec<Value>, usize) {
     let filter = Filter { datasource: None, database: None, layer: None, business_domain: None };
     let page = Page { cursor: None, limit: 200 };
     let Ok(hits) = access.search(question.to_owned(), filter, page).await else { return (Vec::new(), 0) };
@@ -152,7 +215,7 @@ async fn tables(access: &TopicAccess, question: &str) -> (Vec<Value>, usize) {
     let ids = best.iter().map(|hit| hit.table.id).collect();
     let wholes = access.get(ids).await.unwrap_or_default();
     let until = Instant::now() + SAMPLES_TIMEOUT;
-    let (mut described, mut left) = (Vec::new(), TABLES_MAX_BYTES);
+    let (mut described, mut left) = (Vec::new(), max_bytes);
     for (place, (hit, whole)) in best.iter().zip(wholes).enumerate() {
         let Some(table) = whole else { continue };
         let fields = chosen_fields(&table, &hit.fields);
@@ -167,11 +230,8 @@ async fn tables(access: &TopicAccess, question: &str) -> (Vec<Value>, usize) {
             let sample = samples.iter().find(|sample| sample.field == field);
             sample.map(|sample| sample.values.iter().map(shown).collect::<Vec<Value>>())
         };
-        let table = described_table(&table, &fields, values);
-        let bytes = table.to_string().len();
-        // A wide table leaves its place to the next.
-        if bytes <= left {
-            left -= bytes;
+        if let Some(table) = fitting(&table, &fields, values, left) {
+            left -= table.to_string().len();
             described.push(table);
         }
     }
@@ -187,14 +247,39 @@ fn chosen_fields<'t>(table: &'t Table, fitting: &[String]) -> Vec<&'t Field> {
     fields
 }
 
-fn described_table(table: &Table, fields: &[&Field], values: impl Fn(&str) -> Option<Vec<Value>>) -> Value {
+/// The description of a table that fits into the bytes: without values, then without comments, then with its first fields.
+fn fitting(
+    table: &Table,
+    fields: &[&Field],
+    values: impl Fn(&str) -> Option<Vec<Value>>,
+    max_bytes: usize,
+) -> Option<Value> {
+    let few = |count: usize| &fields[..fields.len().min(count)];
+    [
+        described_table(table, fields, values, true),
+        described_table(table, fields, |_| None, true),
+        described_table(table, fields, |_| None, false),
+        described_table(table, few(20), |_| None, false),
+        described_table(table, few(8), |_| None, false),
+    ]
+    .into_iter()
+    .find(|described| described.to_string().len() <= max_bytes)
+}
+
+fn described_table(
+    table: &Table,
+    fields: &[&Field],
+    values: impl Fn(&str) -> Option<Vec<Value>>,
+    has_comments: bool,
+) -> Value {
     let head = &table.head;
     let field = |field: &&Field| {
-        let mut described = json!({ "name": field.name, "type": field.type_text });
+        let mut described =
+            json!({ "name": field.name, "type": shortened(&field.type_text, TYPE_MAX_CHARS) });
         if field.key {
             described["key"] = json!(true);
         }
-        if !field.comment.is_empty() {
+        if has_comments && !field.comment.is_empty() {
             described["comment"] = json!(shortened(&field.comment, COMMENT_MAX_CHARS));
         }
         if let Some(values) = values(&field.name).filter(|values| !values.is_empty()) {
@@ -278,6 +363,43 @@ fn system(
     )
 }
 
+/// Entries as lines, those that fit into the bytes that are left.
+fn within(entries: impl Iterator<Item = Value>, left: &mut usize) -> Vec<String> {
+    let fits = |line: &String| {
+        let fits = line.len() <= *left;
+        *left -= if fits { line.len() } else { 0 };
+        fits
+    };
+    entries.map(|entry| entry.to_string()).filter(fits).collect()
+}
+
+/// What editors know.
+fn knowledge(terms: &[String], similar: &[String]) -> String {
+    let part = |title: &str, lines: &[String]| {
+        if lines.is_empty() { String::new() } else { format!("\n{title}:\n{}\n", lines.join("\n")) }
+    };
+    part("Terms of the glossary; they have this meaning here. Name in your answer those that you used", terms)
+        + &part(
+            "Verified questions like this one, with the right SQL. Name in your answer the one that you used",
+            similar,
+        )
+}
+
+/// The names of the agent's own tools.
+const OWN: [&str; 5] = ["draw_chart", "lineage", "run_sql", "search_catalog", "write_sql"];
+
+/// The tools that are none of the agent's own.
+pub fn other_tools(infos: &[std::sync::Arc<ToolInfo>]) -> Vec<ToolSpec> {
+    if infos.iter().all(|info| OWN.contains(&info.name.as_str())) {
+        return Vec::new();
+    }
+    let is_other = |spec: &ToolSpec| {
+        let name = spec.name.as_str();
+        !OWN.contains(&name) && ![ASK_USER, CANNOT_ANSWER].contains(&name)
+    };
+    tools(infos).into_iter().filter(is_other).collect()
+}
+
 /// The tools as a model takes them, and the host's own.
 fn tools(infos: &[std::sync::Arc<ToolInfo>]) -> Vec<ToolSpec> {
     let mut left = SCHEMAS_MAX_BYTES;
@@ -294,10 +416,21 @@ fn tools(infos: &[std::sync::Arc<ToolInfo>]) -> Vec<ToolSpec> {
             continue;
         }
         left -= bytes;
+        let input_schema = sent_schema(input_schema);
         let description = shortened(&info.description, DESCRIPTION_MAX_CHARS);
         specs.push(ToolSpec { name: info.name.clone(), description, input_schema });
     }
     specs
+}
+
+/// A schema as interfaces take it: they refuse all tools for one of another form. The host checks inputs by the whole.
+fn sent_schema(schema: Value) -> Value {
+    let Value::Object(mut schema) = schema else { return schema };
+    for name in ["$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if", "then", "else"] {
+        schema.shift_remove(name);
+    }
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Value::Object(schema)
 }
 
 #[cfg(test)]
@@ -312,14 +445,14 @@ mod tests {
     fn the_newest_earlier_messages_are_kept_within_their_bytes() {
         let long = "x".repeat(5_000);
         let many: Vec<Exchange> = (0..10).map(|n| exchange(&format!("q{n} {long}"), &long)).collect();
-        let kept = shortened_earlier(many);
+        let kept = shortened_earlier(many, 12 * 1024);
         let bytes: usize = kept.iter().map(|one| one.question.len() + one.answer.len()).sum();
-        assert!(kept.len() == 4 && bytes <= EARLIER_MAX_BYTES, "{} {bytes}", kept.len());
+        assert!(kept.len() == 4 && bytes <= 12 * 1024, "{} {bytes}", kept.len());
         assert!(
             kept[0].question.starts_with("q3 ") && kept[3].question.starts_with("q0 "),
             "the oldest first"
         );
-        assert_eq!(shortened_earlier(vec![exchange("a", "b")]), [exchange("a", "b")]);
+        assert_eq!(shortened_earlier(vec![exchange("a", "b")], 9), [exchange("a", "b")]);
     }
 
     #[test]
@@ -384,8 +517,22 @@ mod tests {
         let chosen = chosen_fields(&table, &["amount".to_owned()]);
         let names: Vec<&str> = chosen.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["amount", "id", "a"]);
-        let described = described_table(&table, &chosen, |name| (name == "a").then(|| vec![json!(1)]));
+        let values = |name: &str| (name == "a").then(|| vec![json!(1)]);
+        let described = described_table(&table, &chosen, values, true);
         assert_eq!(described["fields"][2], json!({ "name": "a", "type": "TEXT", "values": [1] }));
         assert!(!described.to_string().contains('\n'), "one line, whatever a comment holds");
+        let short = fitting(&table, &chosen, values, described.to_string().len() - 1).unwrap();
+        assert!(short["fields"][2].get("values").is_none() && short["comment"] == "line\nbreak");
+        assert!(fitting(&table, &chosen, values, 10).is_none());
+    }
+
+    #[test]
+    fn a_small_model_gets_less() {
+        let small = Budget::within(8_192, 4_096);
+        let all = small.tables + small.knowledge + small.earlier + small.results;
+        assert!(all < 8_192 * 3 && small.tables > 2_000, "{small:?}");
+        assert_eq!(Budget::within(1_000_000, 4_096), Budget::default());
+        let schema = sent_schema(json!({ "type": "object", "anyOf": [], "$schema": "x" }));
+        assert_eq!(schema, json!({ "type": "object", "properties": {} }));
     }
 }

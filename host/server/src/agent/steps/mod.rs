@@ -11,6 +11,7 @@ pub mod shorten;
 #[cfg(test)]
 mod tests;
 pub mod tools;
+pub mod verified;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ const ARTIFACTS_MAX_BYTES: usize = 4 * 1024 * 1024;
 const ANSWER_MAX_CHARS: usize = 50_000;
 const THOUGHT_MAX_CHARS: usize = 10_000;
 const ERROR_MAX_CHARS: usize = 2_000;
+/// Characters of a thought that its model gets back.
+const REASONING_MAX_CHARS: usize = 50_000;
 /// Bytes of a call's input.
 const INPUT_MAX_BYTES: usize = 256 * 1024;
 /// The pause between two attempts to store steps, and their number.
@@ -87,6 +90,8 @@ pub struct Run {
     pub unstored: Vec<i64>,
     /// The model's use that is not stored.
     pub unstored_use: Spent,
+    /// Bytes of the stored events, which are counted with the end.
+    pub bytes: i64,
 }
 
 /// Why a run stops.
@@ -127,8 +132,8 @@ impl From<ModelError> for Stop {
 }
 
 impl Run {
-    /// Works until the task has ended or is stopped. `background` collects what the model gets besides the question, if it
-    /// needs that. An error is the store's.
+    /// Works until the task has ended or is stopped. `background` collects what a model gets besides the question; it is
+    /// run when that is needed. An error is the store's.
     pub async fn run(&mut self, background: Option<BoxFuture<'_, Background>>) -> Result<(), Error> {
         // A server that takes over gives no new time.
         let begun_ms = self.task.started_at_ms.unwrap_or_else(|| self.clock.now_ms());
@@ -152,7 +157,7 @@ impl Run {
     async fn work(
         &mut self,
         deadline: Instant,
-        background: Option<BoxFuture<'_, Background>>,
+        mut background: Option<BoxFuture<'_, Background>>,
     ) -> Result<(), Stop> {
         for result in self.conversation.results().filter(|result| result.outcome.is_ok()) {
             self.tools.keep(result);
@@ -161,17 +166,24 @@ impl Run {
             let (call_id, tool, input) = (call_id.to_owned(), tool.to_owned(), input.clone());
             self.call(call_id, tool, input, deadline).await?;
         }
-        if let Some(background) = background {
-            let background = self.within(deadline, background).await?;
-            self.task.context = Some(background.size);
-            Arc::make_mut(&mut self.conversation).background = Arc::new(background);
-        }
         for _ in self.task.usage.model_calls..self.bounds.steps_max as i64 {
-            self.refuse_costly().await?;
+            if self.model.needs_background(&self.conversation) {
+                self.refuse_costly().await?;
+                if let Some(background) = background.take() {
+                    let background = self.within(deadline, background).await?;
+                    self.task.context = Some(background.size);
+                    Arc::make_mut(&mut self.conversation).background = Arc::new(background);
+                }
+            }
             let said = self.ask(deadline).await?;
-            self.count(&said);
+            self.task.usage.model_calls += 1;
+            self.count(said.spent);
             if let Some(thought) = said.thought {
-                self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
+                let content = shortened(&thought, THOUGHT_MAX_CHARS);
+                // PostgreSQL refuses texts with this character.
+                let reasoning =
+                    said.reasoning.map(|text| shortened(&text.replace('\0', ""), REASONING_MAX_CHARS));
+                self.push(Step::Thinking { content, reasoning });
             }
             match said.next {
                 Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
@@ -187,9 +199,6 @@ impl Run {
 
     /// Fails the task when its model has used what it may.
     async fn refuse_costly(&self) -> Result<(), Stop> {
-        if !self.model.needs_background() {
-            return Ok(());
-        }
         let limits = &self.bounds.models;
         let mut day = OfDay::default();
         if limits.has_of_day() {
@@ -199,20 +208,19 @@ impl Run {
             day.all_tokens = day.all_tokens.saturating_add(self.unstored_use.tokens());
         }
         let usage = &self.task.usage;
-        let Some(reached) = limits.reached(usage.input_tokens + usage.output_tokens, &day) else {
+        let Some(reached) = limits.reached(usage.input_tokens.saturating_add(usage.output_tokens), &day)
+        else {
             return Ok(());
         };
         let message = format!("{reached}; or let the rules answer: set the topic's `model` to `offline`");
         Err(Stop::Failed(Failure::new("token_limit", message, false)))
     }
 
-    fn count(&mut self, said: &Said) {
-        let spent = self.model.spent(said);
+    fn count(&mut self, spent: Spent) {
         let usage = &mut self.task.usage;
-        usage.model_calls += 1;
-        usage.input_tokens += said.input_tokens;
-        usage.output_tokens += said.output_tokens;
-        usage.cost_micros += spent.cost_micros;
+        usage.input_tokens = usage.input_tokens.saturating_add(spent.input_tokens);
+        usage.output_tokens = usage.output_tokens.saturating_add(spent.output_tokens);
+        usage.cost_micros = usage.cost_micros.saturating_add(spent.cost_micros);
         self.unstored_use.add(spent);
     }
 
@@ -220,11 +228,28 @@ impl Run {
     async fn ask(&mut self, deadline: Instant) -> Result<Said, Stop> {
         let (model, conversation) = (Arc::clone(&self.model), Arc::clone(&self.conversation));
         let mut saying = pin!(model.next(&conversation));
-        if let Some(said) = poll_immediate(saying.as_mut()).await {
-            return Ok(said?);
-        }
-        self.store(None).await?;
-        Ok(self.within(deadline, saying).await??)
+        let said = match poll_immediate(saying.as_mut()).await {
+            Some(said) => said,
+            None => {
+                self.store(None).await?;
+                let is_costly = self.model.needs_background(&self.conversation);
+                self.within(deadline, saying).await.map_err(|stop| match stop {
+                    Stop::Failed(failure) if is_costly => Stop::Failed(Failure {
+                        message: format!(
+                            "{}; the model {} was not ready; or let the rules answer: set the topic's `model` to \
+                             `offline`",
+                            failure.message, self.user.model
+                        ),
+                        ..failure
+                    }),
+                    stop => stop,
+                })?
+            }
+        };
+        said.map_err(|error| {
+            self.count(error.spent);
+            error.into()
+        })
     }
 
     async fn begin_call(&mut self, tool: String, input: Value, deadline: Instant) -> Result<(), Stop> {
@@ -339,9 +364,9 @@ impl Run {
             end,
         };
         let mut tries = 0;
-        let is_kept = loop {
+        let written = loop {
             match self.try_store(&progress, message.flatten()).await {
-                Ok(is_kept) => break is_kept,
+                Ok(written) => break written,
                 Err(error) if tries == STORE_TRIES => return Err(Stop::Unwritten(error)),
                 Err(error) => tracing::warn!("the steps of a question are not stored yet: {error}"),
             }
@@ -350,34 +375,45 @@ impl Run {
                 return Err(Stop::Halted);
             }
         };
-        if !is_kept {
-            return Err(Stop::Over);
-        }
+        let Some(bytes) = written else { return Err(Stop::Over) };
         failpoints::reach("agent.event_stored");
         self.task.last_seq += self.unstored.len() as i64;
         self.unstored.clear();
         self.unstored_use = Spent::default();
+        self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
     }
 
-    async fn try_store(&self, progress: &Progress<'_>, message: Option<&Message>) -> Result<bool, Error> {
+    /// The bytes of the stored events; `None`: the task is not this worker's any more.
+    async fn try_store(
+        &self,
+        progress: &Progress<'_>,
+        message: Option<&Message>,
+    ) -> Result<Option<i64>, Error> {
         let mut tx = self.db.begin().await?;
         // Locks the topic before the task, in the same order as a deletion.
-        if let Some(message) = message
-            && !topics::store::add_message(&mut tx, self.task.topic, message).await?
-        {
-            return Ok(false);
+        let is_there = match message {
+            Some(message) => topics::store::add_message(&mut tx, self.task.topic, message).await?,
+            None if progress.end.is_some() => topics::store::add_bytes(&mut tx, self.task.topic, 0).await?,
+            None => true,
+        };
+        if !is_there {
+            return Ok(None);
         }
         // If a commit's answer was lost, nothing is stored twice: the task has ended then, or has advanced.
         // The worker detects the latter and takes it over.
-        if !store::write(&mut tx, progress, self.clock.now_ms()).await? {
-            return Ok(false);
+        let Some(bytes) = store::write(&mut tx, progress, self.clock.now_ms()).await? else {
+            return Ok(None);
+        };
+        if progress.end.is_some() {
+            let all = self.bytes.saturating_add(bytes);
+            topics::store::add_bytes(&mut tx, self.task.topic, all).await?;
         }
         if self.unstored_use != Spent::default() {
             spent::add(&mut tx, &self.user, &self.unstored_use, self.clock.now_ms()).await?;
         }
         tx.changed(TOPIC, &*self.task.task_id);
         tx.commit().await?;
-        Ok(true)
+        Ok(Some(bytes))
     }
 }

@@ -6,20 +6,21 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::background::Background;
+use super::background::{Background, Budget, ToolSpec};
+use crate::agent::knowledge::glossary::Term;
 use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
 
 /// A model that plans.
 pub trait Model: Send + Sync {
-    /// Whether it reads the conversation's background.
-    fn needs_background(&self) -> bool {
+    /// Whether the next step reads the background, and costs.
+    fn needs_background(&self, _: &Conversation) -> bool {
         false
     }
-    /// The cost of a step, for the limits; nothing where steps are free.
-    fn spent(&self, _: &Said) -> Spent {
-        Spent::default()
+    /// What the background and the results of a conversation may have.
+    fn budget(&self) -> Budget {
+        Budget::default()
     }
     /// The next step.
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>>;
@@ -30,9 +31,11 @@ pub trait Model: Send + Sync {
 pub struct Said {
     /// What it thought before, for the reader.
     pub thought: Option<String>,
+    /// The same word for word, where the model may want it back.
+    pub reasoning: Option<String>,
     pub next: Next,
-    pub input_tokens: i64,
-    pub output_tokens: i64,
+    /// Nothing where steps are free.
+    pub spent: Spent,
 }
 
 /// The kinds of steps.
@@ -47,7 +50,7 @@ pub enum Next {
 impl From<Next> for Said {
     /// A step without a thought and without costs.
     fn from(next: Next) -> Said {
-        Said { thought: None, next, input_tokens: 0, output_tokens: 0 }
+        Said { thought: None, reasoning: None, next, spent: Spent::default() }
     }
 }
 
@@ -59,11 +62,13 @@ impl Next {
 }
 
 /// Why a model cannot continue.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelError {
     pub code: &'static str,
     pub message: String,
     pub retryable: bool,
+    /// What the failed calls cost.
+    pub spent: Spent,
 }
 
 /// The language of a question, and of its answer.
@@ -95,14 +100,25 @@ pub struct Conversation {
     pub question: String,
     pub language: Language,
     pub steps: Vec<Step>,
-    /// Empty for a model that needs none.
+    /// The glossary's terms in the question.
+    pub terms: Vec<Term>,
+    /// Tools that are none of the agent's own.
+    pub tools: Vec<ToolSpec>,
+    /// Empty until it is needed.
     pub background: Arc<Background>,
 }
 
 impl Conversation {
     pub fn new(question: &str, steps: Vec<Step>) -> Conversation {
         let (question, language) = (question.to_owned(), Language::of(question));
-        Conversation { question, language, steps, background: Arc::default() }
+        Conversation {
+            question,
+            language,
+            steps,
+            terms: Vec::new(),
+            tools: Vec::new(),
+            background: Arc::default(),
+        }
     }
 
     /// The last call, if it has no result yet.

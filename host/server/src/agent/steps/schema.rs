@@ -20,6 +20,10 @@ const FAULT_MAX_CHARS: usize = 300;
 const PARTS_MAX: usize = 20_000;
 /// The deepest nesting of the expanded schema.
 const DEPTH_MAX: usize = 100;
+/// Bytes of the settings of a tool, as JSON.
+pub const SETTINGS_MAX_BYTES: usize = 64 * 1024;
+/// Settings that are named in an error.
+const NAMES_SHOWN: usize = 50;
 /// Bytes of a compiled pattern.
 const PATTERN_MAX_BYTES: usize = 1024 * 1024;
 
@@ -27,6 +31,9 @@ const PATTERN_MAX_BYTES: usize = 1024 * 1024;
 pub struct Schemas {
     input: Result<Validator, String>,
     output: Result<Validator, String>,
+    settings: Result<Validator, String>,
+    /// The names of the settings; an unknown one is a fault.
+    names: Vec<String>,
 }
 
 /// By digest.
@@ -51,12 +58,34 @@ impl SchemaCache {
 
 impl Schemas {
     pub fn compile(info: &ToolInfo) -> Schemas {
-        Schemas { input: compile(&info.input_schema), output: compile(&info.output_schema) }
+        let schema: Value = serde_json::from_str(&info.config_schema).unwrap_or_default();
+        let properties = schema["properties"].as_object();
+        Schemas {
+            input: compile(&info.input_schema),
+            output: compile(&info.output_schema),
+            settings: compile(&info.config_schema),
+            names: properties.into_iter().flatten().map(|(name, _)| name.clone()).collect(),
+        }
     }
 
     /// The faults of an input, for a model.
     pub fn check_input(&self, input: &Value) -> Result<(), String> {
         check(&self.input, input)
+    }
+
+    /// The faults of settings, with their defaults.
+    pub fn check_settings(&self, settings: &Value) -> Result<(), String> {
+        let given = settings.as_object().into_iter().flatten();
+        let unknown = given.map(|(name, _)| name).find(|name| !self.names.contains(name));
+        match unknown {
+            Some(_) if self.names.is_empty() => Err("the tool has no settings".to_owned()),
+            Some(name) => {
+                let names: Vec<&str> = self.names.iter().map(String::as_str).take(NAMES_SHOWN).collect();
+                let name = shortened(name, FAULT_MAX_CHARS);
+                Err(format!("there is no setting `{name}`; there are: {}", names.join(", ")))
+            }
+            None => check(&self.settings, settings),
+        }
     }
 
     /// The faults of an output.
@@ -174,6 +203,19 @@ mod tests {
     fn a_schema_that_points_elsewhere_is_never_followed() {
         let schemas = Schemas::compile(&info(json!({ "$ref": "http://127.0.0.1:9/schema.json" })));
         assert!(schemas.check_input(&json!({})).is_err());
+    }
+
+    #[test]
+    fn settings_fit_their_schema_and_nothing_else() {
+        let schema =
+            json!({ "type": "object", "properties": { "limit": { "type": "integer", "maximum": 9 } } });
+        let of = |config_schema: String| Schemas::compile(&ToolInfo { config_schema, ..info(json!({})) });
+        let schemas = of(schema.to_string());
+        assert_eq!(schemas.check_settings(&json!({})), Ok(()));
+        assert_eq!(schemas.check_settings(&json!({ "limit": 9 })), Ok(()));
+        assert!(schemas.check_settings(&json!({ "limit": 10 })).unwrap_err().contains("/limit"));
+        assert!(schemas.check_settings(&json!({ "limits": 1 })).unwrap_err().contains("there are: limit"));
+        assert!(of("{}".to_owned()).check_settings(&json!({ "a": 1 })).unwrap_err().contains("no settings"));
     }
 
     #[test]

@@ -25,8 +25,12 @@ impl Model for Script {
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
         let said = conversation.steps.iter().filter(|step| matches!(step, Step::ToolCall { .. })).count();
         let next = self.0.get(said).cloned();
-        let missing =
-            || ModelError { code: "tool_failed", message: "the script ends".to_owned(), retryable: true };
+        let missing = || ModelError {
+            code: "tool_failed",
+            message: "the script ends".to_owned(),
+            retryable: true,
+            spent: Spent::default(),
+        };
         Box::pin(std::future::ready(next.ok_or_else(missing)))
     }
 }
@@ -98,6 +102,7 @@ async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Said>) -> (Run, 
         user: User { owner: "local".to_owned(), caller: "local".to_owned(), model: "script".to_owned() },
         unstored: Vec::new(),
         unstored_use: Spent::default(),
+        bytes: 0,
     };
     (run, tools)
 }
@@ -203,6 +208,33 @@ async fn steps_and_time_are_bounded_and_a_model_may_fail() {
             let topic = topics::store::find(&db, &task.topic_id).await.unwrap().unwrap();
             assert_eq!(topic.message_count, 1, "an error is no message");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_takeover_has_the_time_that_is_left() {
+    on_each_store(async |db| {
+        let (mut run, _) = begun(&db, vec![call("hang")]).await;
+        // It began a minute ago, on another server.
+        run.clock = Clock::standing(NOW_MS + 60_000);
+        run.run(None).await.unwrap();
+        let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
+        assert_eq!(task.error.unwrap().0, "task_timeout");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_topic_are_counted() {
+    on_each_store(async |db| {
+        let (mut run, _) = begun(&db, vec![call("echo"), answer("42")]).await;
+        run.run(None).await.unwrap();
+        let topic = topics::store::find(&db, &run.task.topic_id).await.unwrap().unwrap();
+        const STORED: &str = "SELECT CAST((SELECT sum(octet_length(content) + octet_length(artifacts)) FROM messages) \
+            + (SELECT sum(octet_length(data) + coalesce(octet_length(kept), 0)) FROM agent_events) AS BIGINT)";
+        let stored: i64 = db.read(STORED, &[]).await.unwrap()[0].get(0).unwrap();
+        assert_eq!(topic.bytes, stored);
     })
     .await;
 }

@@ -9,17 +9,20 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_bindings::tool::tool::{Artifact, Context, Outcome};
+use lakeport_bindings::tool::tool::{Artifact, Context, Outcome, ToolInfo};
 use lakeport_plugins::tool::Tool;
-use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig};
+use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, with_defaults};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::model::Language;
+use super::schema::Schemas;
 use super::shorten::within;
 use crate::agent::Agent;
 use crate::agent::access::TopicAccess;
+use crate::agent::models::exchange::own_tool_misused;
 use crate::agent::tasks::event::{ToolError, ToolResult};
+use crate::agent::tools::store as settings;
 
 /// Bytes of an output in an event, and for a model.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
@@ -90,6 +93,9 @@ impl Tools for PluginTools {
 
 impl PluginTools {
     async fn try_call(&self, call_id: &str, tool: &str, input: &Value) -> Result<Called, ToolError> {
+        if let Some(wrong) = own_tool_misused(tool) {
+            return Err(ToolError::new("invalid_input", format!("the call of {tool} {wrong}"), true));
+        }
         let plugin = self.plugin(tool);
         let (Ok(info), Ok(digest)) = (plugin.info(), plugin.digest()) else { return Err(self.unknown(tool)) };
         let schemas = self.state.schemas().of(digest, info);
@@ -107,7 +113,7 @@ impl PluginTools {
         let context = CallContext {
             timeout: (info.timeout_ms > 0).then(|| Duration::from_millis(info.timeout_ms.into())),
             cancelled: Arc::clone(&self.cancelled),
-            instance: Some(Arc::new(self.instance(tool))),
+            instance: Some(Arc::new(self.instance(info, &schemas).await?)),
             topic: Some(Arc::clone(&self.client) as _),
             ..CallContext::new(call_id)
         };
@@ -129,16 +135,26 @@ impl PluginTools {
         plugin
     }
 
-    /// Tools have no settings yet; the instance only has the time zone.
-    fn instance(&self, tool: &str) -> InstanceConfig {
-        InstanceConfig {
-            name: tool.to_owned(),
-            settings: serde_json::json!({}),
+    /// The tool's settings, with its schema's defaults. They were checked by the schema of another generation, perhaps.
+    async fn instance(&self, info: &ToolInfo, schemas: &Schemas) -> Result<InstanceConfig, ToolError> {
+        let settings = settings::of(&self.state.db, &info.name).await.map_err(|error| {
+            tracing::warn!(tool = info.name, "the settings of a tool were not read: {error}");
+            ToolError::new("unavailable", "the settings of the tool could not be read; try again", true)
+        })?;
+        let settings = with_defaults(&info.config_schema, settings);
+        schemas.check_settings(&settings).map_err(|wrong| {
+            let message =
+                format!("the settings of the tool do not fit its schema: {wrong}; an admin can change them");
+            ToolError::new("invalid_settings", message, false)
+        })?;
+        Ok(InstanceConfig {
+            name: info.name.clone(),
+            settings,
             auth_recipe: None,
             time_zone: self.state.config.time_zone,
             memo: Arc::default(),
             http: None,
-        }
+        })
     }
 
     fn unknown(&self, tool: &str) -> ToolError {

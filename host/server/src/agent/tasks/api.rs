@@ -17,6 +17,8 @@ use crate::audit::{Change, Commit};
 
 /// The most messages of a topic.
 const MESSAGES_MAX: i64 = 20_000;
+/// Bytes of a topic's messages and events; its last question may go beyond them by what one question may have.
+const TOPIC_MAX_BYTES: i64 = 256 * 1024 * 1024;
 /// The wait that is suggested when the queue is full, in seconds.
 const QUEUE_RETRY_AFTER_S: u64 = 5;
 
@@ -31,6 +33,12 @@ pub async fn deliver(
     if topic.message_count >= MESSAGES_MAX {
         let message = format!("the topic has {MESSAGES_MAX} messages, the most there can be; open another");
         return Err(Error::conflict("too_many_messages", message));
+    }
+    if topic.bytes >= TOPIC_MAX_BYTES {
+        let mib = TOPIC_MAX_BYTES / 1024 / 1024;
+        let message =
+            format!("the topic's messages and events have {mib} MiB, the most there can be; open another");
+        return Err(Error::conflict("topic_full", message));
     }
     refuse_full(state, store::count_waiting(&mut tx, &caller.key()).await?)?;
     let message = Message {

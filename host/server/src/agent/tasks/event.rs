@@ -8,11 +8,28 @@ use crate::agent::time_of;
 /// One step of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    Thinking { content: String },
-    ToolCall { call_id: String, tool: String, input: Value },
+    /// `reasoning`: what the model thought before, word for word, as some models want it back.
+    Thinking {
+        content: String,
+        reasoning: Option<String>,
+    },
+    ToolCall {
+        call_id: String,
+        tool: String,
+        input: Value,
+    },
     ToolResult(ToolResult),
-    Message { message_id: String, content: String, artifacts: Vec<Value>, outcome: Outcome },
-    Error { code: String, message: String, retryable: bool },
+    Message {
+        message_id: String,
+        content: String,
+        artifacts: Vec<Value>,
+        outcome: Outcome,
+    },
+    Error {
+        code: String,
+        message: String,
+        retryable: bool,
+    },
 }
 
 /// The result of a call.
@@ -59,7 +76,7 @@ impl Step {
         put("task_id", json!(task_id));
         put("created_at", json!(time_of(at_ms)));
         match self {
-            Step::Thinking { content } => put("content", json!(content)),
+            Step::Thinking { content, .. } => put("content", json!(content)),
             Step::ToolCall { call_id, tool, input } => {
                 put("call_id", json!(call_id));
                 put("tool", json!(tool));
@@ -101,13 +118,22 @@ impl Step {
 
     /// The data that a resumed task needs and the object does not contain.
     pub fn kept(&self) -> Option<String> {
-        let Step::ToolResult(result) = self else { return None };
-        let kept = match &result.outcome {
-            Ok(_) if result.artifacts.is_empty() => return None,
-            Ok(_) => json!({ "artifacts": result.artifacts }),
-            Err(error) => json!({ "error": error }),
+        let kept = match self {
+            Step::Thinking { reasoning: Some(reasoning), .. } => json!({ "reasoning": reasoning }),
+            Step::ToolResult(result) => match &result.outcome {
+                Ok(_) if result.artifacts.is_empty() => return None,
+                Ok(_) => json!({ "artifacts": result.artifacts }),
+                Err(error) => json!({ "error": error }),
+            },
+            _ => return None,
         };
         Some(kept.to_string())
+    }
+
+    /// Bytes of what is stored of it, about.
+    pub fn bytes(&self) -> i64 {
+        let bytes = self.data(0, "", 0).len() + self.kept().map_or(0, |kept| kept.len());
+        i64::try_from(bytes).unwrap_or(i64::MAX)
     }
 
     /// The step of a stored event; `None` if no version of this program wrote it so.
@@ -115,7 +141,11 @@ impl Step {
         let mut data: Value = serde_json::from_str(data).ok()?;
         let text = |data: &Value, name: &str| data[name].as_str().map(str::to_owned);
         Some(match kind {
-            "thinking" => Step::Thinking { content: text(&data, "content")? },
+            "thinking" => {
+                let kept: Option<Value> = kept.and_then(|kept| serde_json::from_str(kept).ok());
+                let reasoning = kept.and_then(|kept| text(&kept, "reasoning"));
+                Step::Thinking { content: text(&data, "content")?, reasoning }
+            }
             "tool_call" => Step::ToolCall {
                 call_id: text(&data, "call_id")?,
                 tool: text(&data, "tool")?,
@@ -197,7 +227,8 @@ mod tests {
                 artifacts,
             })
         };
-        read_again(&Step::Thinking { content: "so\nand \u{7}so".into() });
+        read_again(&Step::Thinking { content: "so\nand \u{7}so".into(), reasoning: None });
+        read_again(&Step::Thinking { content: "so".into(), reasoning: Some("so\0".into()) });
         read_again(&Step::ToolCall { call_id: "c".into(), tool: "x".into(), input: json!({ "a": [1] }) });
         read_again(&result(Ok(json!({ "rows": [[1, null]] }))));
         let context = vec![("could".to_owned(), "ask".to_owned())];

@@ -138,10 +138,15 @@ pub async fn lock_all_open(tx: &mut Tx, topic: i64) -> Result<Vec<(String, bool)
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
-/// Suspends a waiting or running task; false: it has ended.
+/// Suspends a waiting or running task, and counts its events in the topic; false, and nothing may be committed: it has ended.
 pub async fn suspend(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
+    const COUNT: &str = "UPDATE topics SET bytes = bytes + (SELECT CAST(coalesce(sum(octet_length(data) \
+        + coalesce(octet_length(kept), 0)), 0) AS BIGINT) FROM agent_events WHERE task = $1) \
+        WHERE id = (SELECT topic FROM agent_tasks WHERE id = $1)";
     const SUSPEND: &str = "UPDATE agent_tasks SET status = 'suspended', finished_at = $2 \
         WHERE id = $1 AND status IN ('waiting', 'running')";
+    // The topic before the task, as everywhere.
+    tx.execute(COUNT, &[id.into()]).await?;
     tx.execute(SUSPEND, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 
@@ -259,9 +264,9 @@ pub enum End<'e> {
     Failed { code: &'e str, message: &'e str },
 }
 
-/// Writes steps and their effects on the task. False, and nothing may be committed: the task belongs to
-/// another worker, or has advanced.
-pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<bool, Error> {
+/// Writes steps and their effects on the task; returns the bytes of the events. `None`, and nothing may be committed: the
+/// task belongs to another worker, or has advanced.
+pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
     const UPDATE: &str = "UPDATE agent_tasks SET last_seq = $4, model_calls = $5, tool_calls = $6, \
         input_tokens = $7, output_tokens = $8, status = $9, error_code = $10, error_message = $11, \
         finished_at = $12, cost_micros = $14, context = coalesce($15, context) WHERE id = $1 AND status = 'running' AND worker = $2 AND worker_epoch = $3 \
@@ -294,21 +299,18 @@ pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<
         context.into(),
     ];
     if tx.execute(UPDATE, &values).await? == 0 {
-        return Ok(false);
+        return Ok(None);
     }
+    let mut bytes = 0;
     for (place, (step, at_ms)) in (1..).zip(progress.steps.iter().zip(progress.times_ms)) {
         let seq = progress.last_seq + place;
-        let values: [Value; 6] = [
-            progress.id.into(),
-            seq.into(),
-            step.kind().into(),
-            step.data(seq, progress.task_id, *at_ms).into(),
-            step.kept().into(),
-            (*at_ms).into(),
-        ];
+        let (data, kept) = (step.data(seq, progress.task_id, *at_ms), step.kept());
+        bytes += data.len() + kept.as_ref().map_or(0, String::len);
+        let values: [Value; 6] =
+            [progress.id.into(), seq.into(), step.kind().into(), data.into(), kept.into(), (*at_ms).into()];
         tx.execute(INSERT, &values).await?;
     }
-    Ok(true)
+    Ok(Some(i64::try_from(bytes).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ async fn claimed(db: &Db, id: i64, from: Option<&Worker>, by: &Worker) -> Option
 
 async fn written(db: &Db, progress: &Progress<'_>) -> bool {
     let mut tx = db.begin().await.unwrap();
-    let is_kept = write(&mut tx, progress, NOW_MS).await.unwrap();
+    let is_kept = write(&mut tx, progress, NOW_MS).await.unwrap().is_some();
     if is_kept {
         tx.commit().await.unwrap();
     }
@@ -53,7 +53,7 @@ fn progress<'p>(worker: &'p Worker, id: i64, last_seq: i64, steps: &'p [Step]) -
 }
 
 fn thought(content: &str) -> Step {
-    Step::Thinking { content: content.to_owned() }
+    Step::Thinking { content: content.to_owned(), reasoning: None }
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<B
         datasources: body.datasources.clone(),
         model,
         message_count: 0,
+        bytes: 0,
         last_task: None,
         created_at_ms: now_ms,
         updated_at_ms: now_ms,

@@ -26,6 +26,8 @@ pub struct Topic {
     /// The model that it names: the id, the name. `None`: the default.
     pub model: Option<(i64, String)>,
     pub message_count: i64,
+    /// Bytes of its messages and events.
+    pub bytes: i64,
     pub last_task: Option<(String, String)>,
     pub created_at_ms: i64,
     pub updated_at_ms: i64,
@@ -76,6 +78,13 @@ pub struct Message {
     pub outcome: Option<Outcome>,
     pub feedback: Option<Feedback>,
     pub created_at_ms: i64,
+}
+
+impl Message {
+    /// Of its texts.
+    pub fn bytes(&self) -> i64 {
+        i64::try_from(self.content.len() + self.artifacts.len()).unwrap_or(i64::MAX)
+    }
 }
 
 /// A question with its answer.

@@ -12,7 +12,7 @@ use super::{Exchange, Feedback, Message, Says, Topic};
 /// Columns of a topic, in the order of [`topic`], from an index.
 macro_rules! topics {
     () => {
-        "SELECT t.id, t.topic_id, t.owner, t.title, t.datasources, t.message_count, t.last_task_id, \
+        "SELECT t.id, t.topic_id, t.owner, t.title, t.datasources, t.message_count, t.bytes, t.last_task_id, \
          t.model, (SELECT name FROM models WHERE id = t.model) AS model_name, \
          (SELECT status FROM agent_tasks WHERE task_id = t.last_task_id) AS last_task_status, t.created_at, t.updated_at FROM topics t"
     };
@@ -31,6 +31,7 @@ fn topic(row: &Row) -> Result<Topic, Error> {
         datasources: names(row.get("datasources")?)?,
         model: model.0.zip(model.1),
         message_count: row.get("message_count")?,
+        bytes: row.get("bytes")?,
         last_task: last_task.0.zip(last_task.1),
         created_at_ms: row.get("created_at")?,
         updated_at_ms: row.get("updated_at")?,
@@ -125,15 +126,21 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM topics WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Inserts a message and counts it; a question's task becomes the topic's last one. False: the topic was
-/// deleted.
+/// Counts bytes of events. False: the topic was deleted.
+pub async fn add_bytes(tx: &mut Tx, topic: i64, bytes: i64) -> Result<bool, Error> {
+    let values = [topic.into(), bytes.into()];
+    Ok(tx.execute("UPDATE topics SET bytes = bytes + $2 WHERE id = $1", &values).await? > 0)
+}
+
+/// Inserts a message and counts it; a question's task becomes the topic's last one. False: the topic was deleted.
 pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<bool, Error> {
-    const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, updated_at = $2, \
+    const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, bytes = bytes + $5, updated_at = $2, \
         last_task_id = CASE WHEN $3 = 'user' THEN $4 ELSE last_task_id END WHERE id = $1";
     const INSERT: &str = "INSERT INTO messages (message_id, topic, task_id, role, content, artifacts, outcome, \
         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let (says, task_id) = (message.says.as_str(), message.task_id.as_str());
-    let counted = [topic.into(), message.created_at_ms.into(), says.into(), task_id.into()];
+    let bytes = message.bytes().into();
+    let counted = [topic.into(), message.created_at_ms.into(), says.into(), task_id.into(), bytes];
     if tx.execute(COUNT, &counted).await? == 0 {
         return Ok(false);
     }

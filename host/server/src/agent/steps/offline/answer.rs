@@ -61,6 +61,19 @@ pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
     if explanation.is_empty() { answer } else { format!("{answer}\n\n{explanation}") }
 }
 
+/// The terms of the glossary that a question was read by.
+pub fn of_terms(language: Language, used: &[(&str, &str)]) -> String {
+    let one = |(word, phrase): &(&str, &str)| match language {
+        Language::English => format!("“{word}” is read as “{phrase}”"),
+        Language::Chinese => format!("“{word}”按“{phrase}”理解"),
+    };
+    let all: Vec<String> = used.iter().map(one).collect();
+    match language {
+        Language::English => format!("Glossary: {}.", all.join("; ")),
+        Language::Chinese => format!("术语表：{}。", all.join("；")),
+    }
+}
+
 impl<'r> Rows<'r> {
     fn new(language: Language, written: &'r Value, table: &'r Value) -> Rows<'r> {
         let columns: Vec<&str> = list(&table["columns"])
@@ -418,7 +431,7 @@ fn text(value: &Value, chars_max: usize) -> String {
 }
 
 /// Keeps a text in one line, so that it cannot imitate parts of the answer.
-fn one_line(text: &str, chars_max: usize) -> String {
+pub fn one_line(text: &str, chars_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     shortened(plain.trim(), chars_max)
 }

@@ -3,24 +3,28 @@
 //!
 //! It trusts nothing that it reads: names, comments and values are shown, never followed.
 
-mod answer;
+pub mod answer;
 mod figure;
 mod question;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use futures_util::future::BoxFuture;
 use lakeport_base::text::shortened;
 use serde_json::{Map, Value, json};
 
 use self::question::{Asks, Subject};
+use super::background::ToolSpec;
 use super::model::{Conversation, Language, Model, ModelError, Next, Said};
+use crate::agent::knowledge::glossary::read_by;
+use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{ToolError, ToolResult};
 
 const SEARCH: &str = "search_catalog";
 const WRITE: &str = "write_sql";
-const RUN: &str = "run_sql";
+pub const RUN: &str = "run_sql";
 const DRAW: &str = "draw_chart";
 const LINEAGE: &str = "lineage";
 /// The context of an error that names one of several meanings.
@@ -42,7 +46,7 @@ pub struct Offline;
 
 impl Model for Offline {
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
-        Box::pin(std::future::ready(next(conversation)))
+        Box::pin(std::future::ready(planned(conversation)))
     }
 }
 
@@ -53,6 +57,27 @@ fn told(content: String) -> Said {
 /// The call, after a thought.
 fn call(thought: String, tool: &str, input: Value) -> Said {
     Next::Call { tool: tool.to_owned(), input }.after(thought)
+}
+
+/// The next step. The question is read by the glossary, which the answer names then.
+fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
+    // What is quoted stays as it is.
+    if let Some((tool, input)) = tool::fitting(&conversation.question, &conversation.tools) {
+        return Plan { conversation, language: conversation.language }.other_tool(tool, input);
+    }
+    let (question, used) = read_by(&conversation.question, &conversation.terms);
+    if used.is_empty() {
+        return next(conversation);
+    }
+    let said = next(&Conversation { question, ..conversation.clone() })?;
+    let next = match said.next {
+        Next::Answer(answer) => {
+            let content = format!("{}\n\n{}", answer.content, answer::of_terms(conversation.language, &used));
+            Next::Answer(Answer { content, ..answer })
+        }
+        call => call,
+    };
+    Ok(Said { next, ..said })
 }
 
 fn next(conversation: &Conversation) -> Result<Said, ModelError> {
@@ -203,6 +228,21 @@ impl<'c> Plan<'c> {
         Ok(call(thought, LINEAGE, json!({ "table": table, "direction": subject.direction.word() })))
     }
 
+    /// A tool of others, and what it gave.
+    fn other_tool(&self, tool: &ToolSpec, input: Value) -> Result<Said, ModelError> {
+        match self.done(&tool.name).map(|done| &done.outcome) {
+            Some(Ok(output)) => Ok(told(tool::told(self.language, tool, output))),
+            Some(Err(error)) => self.cannot(&tool.name, error),
+            None => {
+                let thought = match self.language {
+                    Language::English => format!("The tool {} fits the question.", tool.name),
+                    Language::Chinese => format!("工具 {} 与问题相符。", tool.name),
+                };
+                Ok(call(thought, &tool.name, input))
+            }
+        }
+    }
+
     /// A tool's message about the question becomes the answer; otherwise the task fails.
     fn cannot(&self, tool: &str, error: &ToolError) -> Result<Said, ModelError> {
         const ABOUT_THE_QUESTION: [&str; 5] =
@@ -214,6 +254,7 @@ impl<'c> Plan<'c> {
             code: "tool_failed",
             message: format!("the tool {tool} failed: {} ({})", error.message, error.code),
             retryable: error.retryable,
+            spent: Spent::default(),
         })
     }
 }

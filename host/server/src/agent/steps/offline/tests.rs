@@ -16,7 +16,7 @@ fn ended(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<
     let mut calls = Vec::new();
     loop {
         let said = next(&conversation).expect("a step");
-        conversation.steps.extend(said.thought.map(|content| Step::Thinking { content }));
+        conversation.steps.extend(said.thought.map(|content| Step::Thinking { content, reasoning: None }));
         match said.next {
             Next::Answer(answer) => return (calls, answer),
             Next::Call { tool, input } => {

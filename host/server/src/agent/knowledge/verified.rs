@@ -1,0 +1,176 @@
+//! Verified questions: an editor's SQL for a question, which answers it from then on.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use futures_util::future::BoxFuture;
+use lakeport_base::Error;
+use lakeport_base::error::Detail;
+use lakeport_http::Caller;
+use lakeport_http::form::{Amend, Patch};
+use lakeport_plugins::Topic as _;
+use lakeport_store::Db;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::forms::{CreateVerified, UpdateVerified};
+use super::{Entry, Kind, has_words, is_allowed, plain, store, unknown_datasources};
+use crate::agent::Agent;
+use crate::agent::access::{Asked, TopicAccess};
+use crate::plugins::answered;
+
+/// Verified questions that a model gets as examples, and the least share of common words of one.
+const SIMILAR_MAX: usize = 5;
+const SIMILAR_MIN: f64 = 0.25;
+
+pub struct Verified;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "VerifiedQuestion")]
+pub struct VerifiedQuestion {
+    pub question: String,
+    pub datasource: String,
+    pub sql: String,
+    /// What the answer says about it.
+    pub note: Option<String>,
+}
+
+impl Kind for Verified {
+    const RESOURCE: &'static str = "verified_question";
+    const STORED: &'static str = "verified";
+    const FORMAT: &'static str = "lakeport.verified/1";
+    type Body = VerifiedQuestion;
+    type Create = CreateVerified;
+    type Update = UpdateVerified;
+
+    fn changed(
+        before: Option<&VerifiedQuestion>,
+        form: &UpdateVerified,
+    ) -> Result<VerifiedQuestion, Vec<Detail>> {
+        let empty = VerifiedQuestion {
+            question: String::new(),
+            datasource: String::new(),
+            sql: String::new(),
+            note: None,
+        };
+        let mut after = before.unwrap_or(&empty).clone();
+        if let Amend(Some(question)) = &form.question {
+            question.0.trim().clone_into(&mut after.question);
+        }
+        if let Amend(Some(datasource)) = &form.datasource {
+            after.datasource.clone_from(&datasource.0);
+        }
+        if let Amend(Some(sql)) = &form.sql {
+            sql.0.trim().clone_into(&mut after.sql);
+        }
+        match &form.note {
+            Patch::Keep => {}
+            Patch::Clear => after.note = None,
+            Patch::Set(note) => after.note = Some(note.0.clone()).filter(|note| !note.trim().is_empty()),
+        }
+        if !has_words(&after.question) {
+            return Err(vec![Detail::new("question", "has no letter and no digit")]);
+        }
+        Ok(after)
+    }
+
+    fn words(body: &VerifiedQuestion) -> String {
+        plain(&body.question)
+    }
+
+    fn datasource(body: &VerifiedQuestion) -> Option<&str> {
+        Some(&body.datasource)
+    }
+
+    /// The guard judges the statements, with the caller's rights.
+    fn check<'c>(
+        state: &'c Arc<Agent>,
+        caller: &'c Caller,
+        bodies: &'c [VerifiedQuestion],
+    ) -> BoxFuture<'c, Result<Vec<(usize, Detail)>, Error>> {
+        Box::pin(async move {
+            let asked = Asked {
+                task_id: uuid::Uuid::now_v7().to_string(),
+                caller_name: caller.name.clone(),
+                datasources: caller.datasources.as_deref().map(<[String]>::to_vec),
+                cancelled: Arc::new(AtomicBool::new(false)),
+            };
+            let access = TopicAccess::new(Arc::clone(state), asked);
+            let mut wrong = unknown_datasources::<Verified>(state, bodies).await?;
+            for (place, body) in bodies.iter().enumerate() {
+                if wrong.iter().any(|(known, _)| *known == place) {
+                    continue;
+                }
+                let verdict = access.check(body.datasource.clone(), body.sql.clone()).await;
+                let verdict = verdict.map_err(|error| answered(&error))?;
+                if let Some(refusal) = verdict.refusal {
+                    wrong.push((place, Detail::new("sql", refusal.message)));
+                }
+            }
+            Ok(wrong)
+        })
+    }
+}
+
+/// The verified question that is this one, within the rights.
+pub async fn matching(
+    db: &Db,
+    question: &str,
+    rights: Option<&[String]>,
+) -> Result<Option<Entry<VerifiedQuestion>>, Error> {
+    let found = store::of_words::<Verified>(db, &plain(question)).await?;
+    Ok(found.into_iter().find(|entry| is_allowed(rights, &entry.body.datasource)))
+}
+
+/// Verified questions with words of this one, within the rights, the most similar first.
+pub async fn similar(
+    db: &Db,
+    question: &str,
+    rights: Option<&[String]>,
+) -> Result<Vec<VerifiedQuestion>, Error> {
+    let asked = pieces(&plain(question));
+    let score = |words: &str| {
+        let known = pieces(words);
+        let common = asked.intersection(&known).count();
+        common as f64 / asked.union(&known).count().max(1) as f64
+    };
+    let mut scored: Vec<(f64, i64)> = store::heads::<Verified>(db)
+        .await?
+        .into_iter()
+        .filter(|head| is_allowed(rights, &head.datasource))
+        .map(|head| (score(&head.words), head.id))
+        .filter(|(score, _)| *score >= SIMILAR_MIN)
+        .collect();
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut similar = Vec::new();
+    for (_, id) in scored.into_iter().take(SIMILAR_MAX) {
+        similar.extend(store::find::<Verified>(db, id).await?.map(|entry| entry.body));
+    }
+    Ok(similar)
+}
+
+/// The words of a plain text, and the pairs of neighbours among characters without blanks between words.
+fn pieces(plain: &str) -> HashSet<String> {
+    let mut pieces = HashSet::new();
+    for word in plain.split(' ') {
+        let characters: Vec<char> = word.chars().collect();
+        if word.is_ascii() || characters.len() < 2 {
+            pieces.insert(word.to_owned());
+        } else {
+            pieces.extend(characters.windows(2).map(|pair| pair.iter().collect::<String>()));
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_pairs_of_characters_are_compared() {
+        assert!(pieces("订单数量").contains("单数") && pieces("orders by day").contains("day"));
+        assert_eq!(pieces(&plain("How many orders?")), pieces(&plain("orders, how many")));
+    }
+}
