@@ -206,7 +206,7 @@ fn a_server_that_comes_takes_its_share() {
     println!("{RUNS} runs of one second took {:?}", begun.elapsed());
     assert!(all.len() == RUNS && all.iter().all(|run| run["status"] == "success"), "{all:?}");
     let counts = lake.server.numbers("SELECT count(*) FROM runner_runs GROUP BY worker ORDER BY 1");
-    assert!(counts.len() == 2 && counts[0] >= 16, "both servers work: {counts:?}");
+    assert!(counts.len() == 2 && counts[0] >= 8, "both servers work: {counts:?}");
 }
 
 /// The sessions of the data source's account that work on this statement.

@@ -237,7 +237,7 @@ pub const SETTINGS: &[Setting] = &[
         default: Default::Derived("the provider's own", |config, _| {
             config.model.provider.base_url().to_owned()
         }),
-        meaning: "address of that model, such as http://127.0.0.1:11434/v1 for Ollama",
+        meaning: "address of that model, such as http://127.0.0.1:11434/v1 for Ollama; for anthropic without /v1",
         set: |config, text| {
             if config.model.provider != ModelProvider::Offline || !text.is_empty() {
                 config.model.base_url = model::base_url(text)?;
@@ -295,8 +295,8 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "model.context_tokens",
         default: Default::Fixed(""),
-        meaning: "tokens that it reads and writes at once; with fewer than some 100000 it gets less of tables, results and \
-                  earlier messages",
+        meaning: "tokens that it reads and writes at once; with fewer than some 165000 it gets less of results, and with still \
+                  fewer less of tables, earlier messages and what editors wrote",
         set: |config, text| {
             let tokens = parse::optional(text).map(|text| parse::number(&text, 2_000, 10_000_000));
             config.model.context_tokens = tokens.transpose()?.map(|tokens| tokens as i64);
@@ -321,7 +321,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "agent.tasks_at_once",
         default: Default::Fixed("4"),
-        meaning: "questions that the agent answers at the same time, of different topics",
+        meaning: "questions that the agent answers at the same time on each server, of different topics",
         set: |config, text| parse::count(text, 1, 1_000).map(|count| config.agent.tasks_at_once = count),
         shown: |config| config.agent.tasks_at_once.to_string(),
     },

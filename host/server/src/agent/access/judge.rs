@@ -12,11 +12,13 @@ use parking_lot::Mutex;
 
 use super::own;
 use super::sources::Sources;
-use super::{TopicAccess, of_store};
+use super::{TopicAccess, error, of_store};
 use crate::datasources::{Datasource, DatasourceClient};
 
 /// SQLite's other names of a row id.
 const ROW_IDS: &[&str] = &["rowid", "oid", "_rowid_"];
+/// The most names of a statement that are completed.
+const COMPLETED_MAX: usize = 100;
 /// The most unknown names in a verdict.
 const UNKNOWN_MAX: usize = 100;
 
@@ -42,28 +44,45 @@ impl TopicAccess {
         client.profile().map_err(|unanswered| of_store(unanswered.into()))
     }
 
-    /// Accepts a statement, or returns `guard_refused`.
+    /// Accepts a statement, or returns `guard_refused`. A table of a server whose name stands alone and is the only one of
+    /// that name gets its database in the text, which is judged again: sessions have no database of their own to look in.
     pub(super) async fn judge(&self, source: &Datasource, sql: &str) -> Result<Judged, PluginError> {
         let profile = self.profile(source)?;
         let sources = self.sources().await?;
         self.state.catalog.caught_up().await.map_err(of_store)?;
         let index = self.state.catalog.read();
         let tables = Tables::of(source, sources, &index, &profile);
-        let refused = Mutex::new(None);
-        let allowed = |object: &Object| {
-            let known = tables.find(object);
-            if known.is_none() {
-                refused.lock().get_or_insert_with(|| object.clone());
+        let mut sql = sql.to_owned();
+        for _ in 0..=COMPLETED_MAX {
+            let refused = Mutex::new(None);
+            let allowed = |object: &Object| {
+                let is_known = tables.is_complete(object) && tables.find(object).is_some();
+                if !is_known {
+                    refused.lock().get_or_insert_with(|| object.clone());
+                }
+                is_known
+            };
+            let cause = match guard(&profile, &allowed).check(&sql) {
+                Ok(judged) => {
+                    let reads = judged.objects.iter().map(|object| tables.used(object)).collect();
+                    let statement = ReadStatement { sql: judged.sql, binds: Vec::new() };
+                    return Ok(Judged { statement, reads });
+                }
+                Err(cause) => cause,
+            };
+            let Some(object) = refused.into_inner() else { return Err(cause) };
+            let databases = tables.databases_of(&object);
+            let completed = match databases.as_slice() {
+                [database] => completed(&sql, &cause, database, profile.transport),
+                _ => None,
+            };
+            match completed {
+                Some(completed) => sql = completed,
+                None => return Err(PluginError { message: unknown(&object, source, &databases), ..cause }),
             }
-            known.is_some()
-        };
-        let objects = guard(&profile, &allowed).check(sql);
-        let judged = objects.map_err(|cause| match refused.lock().take() {
-            Some(object) => PluginError { message: unknown(&object, source), ..cause },
-            None => cause,
-        })?;
-        let reads = judged.objects.iter().map(|object| tables.used(object)).collect();
-        Ok(Judged { statement: ReadStatement { sql: judged.sql, binds: Vec::new() }, reads })
+        }
+        let message = format!("more than {COMPLETED_MAX} names of tables stand without their database");
+        Err(error("guard_refused", message))
     }
 
     pub(super) async fn verdict(&self, datasource: &str, sql: &str) -> Result<Verdict, PluginError> {
@@ -148,12 +167,24 @@ impl OwnedGuard<'_> {
     }
 }
 
-fn unknown(object: &Object, source: &Datasource) -> String {
+fn unknown(object: &Object, source: &Datasource, databases: &[&str]) -> String {
     let name = object.dotted();
+    if databases.len() > 1 {
+        return format!("the table `{name}` is in several databases: {}; name one", databases.join(", "));
+    }
     format!(
         "there is no table `{name}` to be read in the data source `{}`; the catalogue says which there are",
         source.name
     )
+}
+
+/// The statement with the database before the name that was refused.
+fn completed(sql: &str, cause: &PluginError, database: &str, transport: Transport) -> Option<String> {
+    let (_, position) = cause.context.iter().find(|(name, _)| name == "position")?;
+    let (at, _) = sql.char_indices().nth(position.parse::<usize>().ok()?.checked_sub(1)?)?;
+    let mark = if transport == Transport::MySql { '`' } else { '"' };
+    let quoted = database.replace(mark, &format!("{mark}{mark}"));
+    Some(format!("{}{mark}{quoted}{mark}.{}", &sql[..at], &sql[at..]))
 }
 
 /// The tables of one data source that can be queried.
@@ -176,6 +207,28 @@ impl<'i> Tables<'i> {
         Tables::Entries { by_name, is_file: profile.transport == Transport::Sqlite }
     }
 
+    /// Whether its name says in which database it is, where there are several.
+    fn is_complete(&self, object: &Object) -> bool {
+        match self {
+            Tables::Own => true,
+            Tables::Entries { is_file, .. } => *is_file || object.parts.len() > 1,
+        }
+    }
+
+    /// The databases of the tables with a name that stands alone, in order, each once.
+    fn databases_of(&self, object: &Object) -> Vec<&'i str> {
+        let (Tables::Entries { by_name, is_file: false }, [name]) = (self, object.parts.as_slice()) else {
+            return Vec::new();
+        };
+        if object.function {
+            return Vec::new();
+        }
+        let entries = by_name.get(&name.to_ascii_lowercase()).map_or(&[][..], Vec::as_slice);
+        let same = entries.iter().filter(|entry| *entry.table_name == **name);
+        let databases: BTreeSet<&str> = same.map(|entry| &*entry.db_name).collect();
+        databases.into_iter().collect()
+    }
+
     /// Id and name of an object's table.
     fn find(&self, object: &Object) -> Option<(u64, String)> {
         if object.function {
@@ -187,7 +240,7 @@ impl<'i> Tables<'i> {
             (Tables::Own, _) => None,
             (Tables::Entries { by_name, is_file }, parts) => {
                 let (database, name) = match parts {
-                    [name] if *is_file => (None, name),
+                    [name] if *is_file || self.databases_of(object).len() == 1 => (None, name),
                     [database, name] => (Some(database), name),
                     _ => return None,
                 };

@@ -68,7 +68,7 @@ const VERIFIED: Names = Names {
         "Update the given members of a verified question",
         "Delete a verified question",
         "Export all verified questions",
-        "Import verified questions; one that is there is replaced; all of them or none",
+        "Import verified questions; the same one of the same data source is replaced; all of them or none",
     ],
     // One that a caller may see, it may also change.
     delete_refuses: &[],
@@ -87,7 +87,7 @@ const GLOSSARY: Names = Names {
         "Update the given members of a term",
         "Delete a term",
         "Export the whole glossary",
-        "Import terms; one that is there is replaced; all of them or none",
+        "Import terms; the same one of the same data source is replaced; all of them or none",
     ],
     delete_refuses: &["datasource_not_allowed"],
 };
@@ -148,7 +148,7 @@ pub trait Kind: Send + Sync + 'static {
 pub struct Entry<B> {
     pub id: i64,
     pub body: B,
-    /// The name of whoever changed it last.
+    /// The name of the caller who changed it last.
     pub author: String,
     pub created_at_ms: i64,
     pub updated_at_ms: i64,

@@ -24,7 +24,7 @@ pub struct CreateModel {
     pub name: String,
     /// `openai` (chat completions: also Ollama, vLLM, DeepSeek, Qwen and others, by `baseUrl`) or `anthropic` (messages).
     pub provider: Provider,
-    /// Absent: the provider's own.
+    /// Absent: the provider's own. `/chat/completions` (`openai`) or `/v1/messages` (`anthropic`) is added to it.
     #[schemars(length(max = URL_MAX_BYTES))]
     pub base_url: Option<String>,
     /// The provider's name of the model.

@@ -76,11 +76,11 @@ pub struct Options {
     #[schemars(range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
     /// The member that bounds an answer in the interface `openai`: `max_tokens` or `max_completion_tokens`; absent: the
-    /// latter at OpenAI's own address, the former elsewhere.
+    /// latter at OpenAI's and Azure's addresses, the former elsewhere. Where it is refused, the other one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_member: Option<MaxTokensMember>,
-    /// Tokens that it reads and writes at once, from 2,000: with fewer, it gets less of tables, results and earlier messages;
-    /// absent: some 100,000 are enough.
+    /// Tokens that it reads and writes at once, from 2,000. With fewer than some 165,000 it gets less of results, and with
+    /// still fewer less of tables, earlier messages and what editors wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2_000, max = 10_000_000))]
     pub context_tokens: Option<i64>,
