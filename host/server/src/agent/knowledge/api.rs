@@ -150,8 +150,9 @@ pub async fn import<K: Kind>(
     bodies.iter().try_for_each(|body| check_may_write::<K>(caller, body))?;
     let wrong = K::check(state, caller, &bodies).await?;
     if !wrong.is_empty() {
-        let named = wrong.into_iter().flat_map(|(place, detail)| in_item(place, vec![detail]));
-        return Err(Error::invalid(named.collect()));
+        return Err(Error::invalid(
+            wrong.into_iter().map(|(place, detail)| in_item(place, detail)).collect(),
+        ));
     }
     let now_ms = state.clock.now_ms();
     let mut imported = Imported { created: 0, updated: 0, unchanged: 0 };
@@ -193,14 +194,12 @@ fn checked<K: Kind>(form: &Import<K::Create>) -> Result<Vec<K::Body>, Vec<Detail
     for (place, item) in form.items.iter().enumerate() {
         match K::changed(None, &K::Update::from(item.clone())) {
             Ok(body) => bodies.push(body),
-            Err(found) => wrong.extend(in_item(place, found)),
+            Err(found) => wrong.extend(found.into_iter().map(|detail| in_item(place, detail))),
         }
     }
     if wrong.is_empty() { Ok(bodies) } else { Err(wrong) }
 }
 
-fn in_item(place: usize, found: Vec<Detail>) -> impl Iterator<Item = Detail> {
-    found
-        .into_iter()
-        .map(move |detail| Detail::new(format!("items[{place}].{}", detail.field), detail.message))
+fn in_item(place: usize, detail: Detail) -> Detail {
+    Detail::new(format!("items[{place}].{}", detail.field), detail.message)
 }

@@ -200,7 +200,7 @@ impl Remote {
         let reply = if is_stream {
             self.streamed(answer).await.map_err(|error| match error {
                 Broken::Sent(error) => unsent(error),
-                Broken::Wrong(wrong) => unusable("stream", wrong, body),
+                Broken::Wrong(wrong) => unusable("a stream", wrong, body),
             })
         } else {
             let bytes = whole(answer, usize::MAX).await.map_err(unsent)?;
@@ -210,7 +210,7 @@ impl Remote {
                 Provider::Anthropic => anthropic::whole(&answer),
                 Provider::OpenAi | Provider::Offline => openai::whole(&answer),
             };
-            reply.map_err(|wrong| unusable("answer", wrong, body))
+            reply.map_err(|wrong| unusable("an answer", wrong, body))
         };
         reply.map_err(|failed| Failed { why: self.masked(&failed.why), ..failed })
     }
@@ -354,14 +354,9 @@ enum Broken {
 }
 
 fn unusable(what: &str, wrong: Unusable, body: &Bytes) -> Failed {
-    let why = format!("gave {} that cannot be used: it {}", with_article(what), wrong.why);
+    let why = format!("gave {what} that cannot be used: it {}", wrong.why);
     let again = if wrong.is_final { Again::Never } else { Again::Soon };
     Failed { why, again, tokens: (estimated(body.len()), 0) }
-}
-
-fn with_article(what: &str) -> String {
-    let article = if what.starts_with('a') { "an" } else { "a" };
-    format!("{article} {what}")
 }
 
 /// The tokens of an answer, estimated where the provider does not say.

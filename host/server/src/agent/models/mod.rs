@@ -130,7 +130,7 @@ impl Options {
 }
 
 impl ModelRecord {
-    /// Whether it is none that was made by a request.
+    /// Whether the server makes it: `offline`, and the model of the settings.
     pub fn is_built_in(&self) -> bool {
         self.name == OFFLINE || self.name == OF_SETTINGS
     }
