@@ -144,8 +144,7 @@ fn found(
 /// Stops the runs that are active: none follows one that was stopped.
 pub fn cancel(workflow: &WorkflowRef, trigger: &str) -> Result<Receipt, Error> {
     let api = Api::open()?;
-    let is_active =
-        |row: &Value| !instance::is_final(instance::state(row["state"].as_str().unwrap_or_default()));
+    let is_active = |row: &Value| !instance::is_final(instance::state(instance::word(row)));
     let (rows, is_whole) = rows_of(&api, workflow, trigger, clock::now() - ACTIVE_MS, is_active)?;
     let (mut is_settled, mut refused) = (is_whole, None);
     // One that cannot be stopped now must not keep the others.

@@ -17,6 +17,7 @@ struct Run {
     id: String,
     word: String,
     state: &'static str,
+    is_stuck: bool,
     runs: u32,
 }
 
@@ -26,10 +27,10 @@ impl Run {
         let project = api.project_of(workflow);
         let detail = instance::detail(&api, project, id)?;
         let detail = detail.ok_or_else(|| Error::not_found(format!("DolphinScheduler has no run {id}")))?;
-        let word = detail["state"].as_str().unwrap_or_default().to_owned();
+        let (word, is_stuck) = (instance::word(&detail).to_owned(), instance::is_stuck(&detail));
         let runs = detail["runTimes"].as_u64().and_then(|runs| u32::try_from(runs).ok()).unwrap_or(1);
         let state = instance::state_now(id.parse().unwrap_or_default(), &word, runs);
-        Ok(Run { api, project, id: id.to_owned(), word, state, runs })
+        Ok(Run { api, project, id: id.to_owned(), word, state, is_stuck, runs })
     }
 
     fn is_final(&self) -> bool {
@@ -39,7 +40,7 @@ impl Run {
     /// Whether it is in another state by now.
     fn has_changed(&self) -> Result<bool, Error> {
         let detail = instance::detail(&self.api, self.project, &self.id)?;
-        Ok(detail.is_none_or(|detail| detail["state"] != self.word))
+        Ok(detail.is_none_or(|detail| instance::word(&detail) != self.word))
     }
 
     fn ended(&self) -> Error {
@@ -152,6 +153,13 @@ pub fn retry(request: &RetryRequest) -> Result<Started, Error> {
         }
         ("failed", "success") => {
             return Err(Error::conflict(format!("no task of the run {} has failed", run.id)));
+        }
+        _ if run.is_stuck => {
+            let message = format!(
+                "the run {} stays as it is: DolphinScheduler takes it for one that is to stop",
+                run.id
+            );
+            return Err(Error::unsupported(message));
         }
         // 3.3 runs the tasks again that were killed, also at their timeout.
         ("failed", "stopped") if run.api.flavour.stops_at_timeout => "RECOVER_SUSPENDED_PROCESS",

@@ -17,11 +17,35 @@ const RESUMED_KEEP_S: u32 = 2;
 /// How deep JSON is written within JSON, in the parameters of a start.
 const NESTING_MAX: usize = 4;
 
+const READY_STOP: &str = "READY_STOP";
+
 /// What Lakeport gave a run when it started it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub key: Option<String>,
     pub cause: Option<String>,
+}
+
+/// The word for a run's state, from its row. 3.1 keeps a run as `READY_STOP` for good if it ended just before it was to stop:
+/// it has an end then, and is stopped.
+pub fn word(row: &Value) -> &str {
+    let word = row["state"].as_str().unwrap_or_default();
+    if word == READY_STOP && has_ended(row) { "STOP" } else { word }
+}
+
+/// Whether it has an end since it last began: a run that was begun again keeps its old one until the next.
+fn has_ended(row: &Value) -> bool {
+    let (Some(ended), Some(begun)) = (row["endTime"].as_str(), row["restartTime"].as_str()) else {
+        return false;
+    };
+    // Times of one form, which their texts order.
+    let is_first = row["runTimes"].as_u64().is_none_or(|runs| runs <= 1);
+    ended > begun || (ended == begun && is_first)
+}
+
+/// Whether DolphinScheduler takes a run that has ended for one that is to stop.
+pub fn is_stuck(row: &Value) -> bool {
+    row["state"] == READY_STOP && word(row) != READY_STOP
 }
 
 /// The state of a run. What waits for its turn or its worker is `queued`. A run that is to pause goes on until
@@ -30,7 +54,7 @@ pub fn state(word: &str) -> &'static str {
     match word {
         "SUBMITTED_SUCCESS" | "SERIAL_WAIT" | "WAIT_TO_RUN" | "DELAY_EXECUTION" => "queued",
         "RUNNING_EXECUTION" | "READY_PAUSE" | "READY_BLOCK" | "FAILOVER" => "running",
-        "READY_STOP" => "stopping",
+        READY_STOP => "stopping",
         "PAUSE" | "BLOCK" => "paused",
         "STOP" => "stopped",
         "FAILURE" => "failed",
@@ -44,7 +68,7 @@ pub fn task_state(word: &str) -> &'static str {
     match word {
         "SUBMITTED_SUCCESS" | "DISPATCH" | "DELAY_EXECUTION" => "queued",
         "RUNNING_EXECUTION" | "READY_PAUSE" => "running",
-        "READY_STOP" => "stopping",
+        READY_STOP => "stopping",
         "PAUSE" => "paused",
         "KILL" | "STOP" => "stopped",
         "FAILURE" | "NEED_FAULT_TOLERANCE" => "failed",
@@ -60,7 +84,7 @@ pub fn is_final(state: &str) -> bool {
 /// A run of a workflow of Lakeport's, from a row of a list or from its detail. `None` if it has no id.
 pub fn read(api: &Api, row: &Value, workflow: u64, given: &Given) -> Option<Instance> {
     let id = row["id"].as_i64()?;
-    let word = row["state"].as_str().unwrap_or_default();
+    let word = word(row);
     let time = |name: &str| times::read(&row[name], api.zone());
     let runs = row["runTimes"].as_u64().and_then(|runs| u32::try_from(runs).ok()).unwrap_or(1).max(1);
     let now = state_now(id, word, runs);
@@ -74,7 +98,7 @@ pub fn read(api: &Api, row: &Value, workflow: u64, given: &Given) -> Option<Inst
         cause: cause(row, given, business_time.is_some()),
         business_time,
         state: now.to_owned(),
-        engine_state: word.to_owned(),
+        engine_state: row["state"].as_str().unwrap_or_default().to_owned(),
         attempt,
         started: time("startTime"),
         ended: time("endTime").filter(|_| is_final(now)),

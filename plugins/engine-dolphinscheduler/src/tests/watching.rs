@@ -5,7 +5,7 @@ use lakeport_sdk::serde_json::{Value, json};
 
 use super::{ID, Server, run_ref};
 use crate::DolphinScheduler;
-use crate::instance::{state, task_state};
+use crate::instance::{is_stuck, state, task_state, word};
 
 /// 2026-11-21T11:58:00Z.
 const SINCE_MS: i64 = 1_795_262_280_000;
@@ -257,6 +257,23 @@ fn tries_are_rows_of_their_own() {
     let request = TaskRunRequest { instances: vec![run_ref("no such run")], cursor: None, limit: 10 };
     let page = server.host.call(|| DolphinScheduler::task_runs(request)).unwrap();
     assert!(page.task_runs.is_empty() && page.next.is_none());
+}
+
+#[test]
+fn a_run_that_ended_before_it_was_to_stop_is_stopped() {
+    let row = |state: &str, ended: Option<&str>, begun: &str, runs: u64| json!({ "state": state, "endTime": ended, "restartTime": begun, "runTimes": runs });
+    let (first, second) = ("2026-11-27 00:28:40", "2026-11-27 00:28:42");
+    for (row, expected) in [
+        (row("READY_STOP", Some(second), first, 1), "STOP"),
+        (row("READY_STOP", Some(first), first, 1), "STOP"),
+        (row("READY_STOP", None, first, 1), "READY_STOP"),
+        // The end of the time before.
+        (row("READY_STOP", Some(first), second, 2), "READY_STOP"),
+        (row("READY_STOP", Some(first), first, 2), "READY_STOP"),
+        (row("RUNNING_EXECUTION", Some(second), first, 2), "RUNNING_EXECUTION"),
+    ] {
+        assert_eq!((word(&row), is_stuck(&row)), (expected, expected == "STOP"), "{row}");
+    }
 }
 
 #[test]
