@@ -12,8 +12,8 @@ use crate::pair::{DS, Pair, SOON, config};
 use crate::proxy::{Fault, Proxy};
 
 const START: &str = "executors/start-process-instance";
-/// A read that does not wait for the engine.
-const FAST: Duration = Duration::from_secs(1);
+/// A read that does not wait for the engine, on a busy machine.
+const FAST: Duration = Duration::from_secs(5);
 
 fn one_task(pair: &Pair) -> Value {
     json!({ "workflow": {}, "tasks": [{ "taskName": "t", "taskType": "SQL", "datasource": pair.shop.name,
@@ -343,7 +343,7 @@ fn a_slow_engine_delays_no_other() {
         std::thread::sleep(Duration::from_secs(1));
         let begun = Instant::now();
         assert_eq!(pair.run(quick)["status"], "success");
-        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
         let path = format!("/api/v1/workflows/{workflow}");
         for path in [
             path.clone(),

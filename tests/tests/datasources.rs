@@ -520,7 +520,7 @@ fn a_running_sync_is_exclusive_and_cancellable() {
             let cancelled = lake.server.delete(&sync).data();
             assert_eq!(cancelled["state"], "cancelled");
             assert_eq!(waiting.join().expect("an answer")["state"], "cancelled");
-            assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
             refused(&lake.server.delete(&sync), 409, "not_running");
         });
         let again = lake.sync(id);
@@ -603,7 +603,7 @@ fn an_orphaned_sync_can_be_cancelled() {
     let running = lake.sync(id);
     assert_eq!((&running["state"], &running["finishedAt"]), (&json!("running"), &Value::Null));
     assert_eq!(running["progress"], json!({ "tablesDone": 0, "tablesTotal": null }));
-    assert!(begun.elapsed() > Duration::from_secs(19) && begun.elapsed() < Duration::from_secs(25));
+    assert!(begun.elapsed() > Duration::from_secs(19) && begun.elapsed() < Duration::from_secs(60));
     assert_eq!(lake.server.delete(&format!("{}/sync", path(id))).data()["state"], "cancelled");
     lake.server.execute("DELETE FROM leases");
     assert_eq!(lake.sync(id)["state"], "success");

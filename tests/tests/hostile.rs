@@ -520,7 +520,7 @@ fn floods_of_http_2_frames_end_their_own_connection() {
         let _ = stream.write_all(&flood.repeat(100_000));
         let begun = Instant::now();
         target.assert_answers();
-        assert!(begun.elapsed() < Duration::from_secs(2), "{what}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
     }
     target.assert_unharmed();
 }
