@@ -1,6 +1,8 @@
 //! Segments Chinese text: the fewest dictionary words, and as few characters as possible outside of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::{Form, Word, dates, glossary, phrases};
 
@@ -27,18 +29,21 @@ pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
+type Words = HashMap<Cow<'static, str>, Cow<'static, str>>;
+
 /// Words with their concepts.
 #[derive(Clone, Debug)]
-pub struct Dictionary(HashMap<String, String>);
+pub struct Dictionary(Words);
+
+/// The words that every dictionary has.
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let own = phrases::chinese().chain(dates::chinese()).map(|word| (word, word));
+    own.chain(glossary::chinese()).map(|(word, concept)| (word.into(), concept.into())).collect()
+});
 
 impl Default for Dictionary {
     fn default() -> Dictionary {
-        let mut words: HashMap<String, String> = phrases::chinese()
-            .chain(dates::chinese())
-            .map(|word| (word.to_owned(), word.to_owned()))
-            .collect();
-        words.extend(glossary::chinese().map(|(word, concept)| (word.to_owned(), concept.to_owned())));
-        Dictionary(words)
+        Dictionary(WORDS.clone())
     }
 }
 
@@ -48,11 +53,11 @@ impl Dictionary {
         let unknown: Vec<String> = self
             .words(text)
             .into_iter()
-            .filter(|word| word.form == Form::Han && !self.0.contains_key(&word.text))
+            .filter(|word| word.form == Form::Han && !self.0.contains_key(word.text.as_str()))
             .map(|word| word.text)
             .collect();
         for word in unknown {
-            self.0.insert(word.clone(), word);
+            self.0.insert(word.clone().into(), word.into());
         }
     }
 
@@ -60,7 +65,7 @@ impl Dictionary {
     pub fn learn_value(&mut self, value: &str) {
         let known = |letters: &str| self.0.contains_key(letters);
         if !known(value) && value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count()) {
-            self.0.insert(value.to_owned(), value.to_owned());
+            self.0.insert(value.to_owned().into(), value.to_owned().into());
         }
     }
 
@@ -82,7 +87,8 @@ impl Dictionary {
             }
             push_unknown(&mut words, &mut unknown);
             let form = numeral(&piece).map_or(Form::Han, Form::Number);
-            let concept = self.0.get(&piece).cloned().unwrap_or_else(|| piece.clone());
+            let concept =
+                self.0.get(piece.as_str()).map_or_else(|| piece.clone(), |concept| concept.to_string());
             words.push(Word { lower: piece.clone(), text: piece, concept, form, possessive: false });
         }
         push_unknown(&mut words, &mut unknown);
@@ -119,7 +125,7 @@ impl Dictionary {
     }
 }
 
-fn is_known(words: &HashMap<String, String>, piece: &str) -> bool {
+fn is_known(words: &Words, piece: &str) -> bool {
     words.contains_key(piece) || numeral(piece).is_some()
 }
 

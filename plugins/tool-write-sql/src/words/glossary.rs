@@ -1,5 +1,8 @@
 //! Synonyms in English and Chinese. The first word of a line names the concept.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// `concept, more English | Chinese`. A longer Chinese word is matched before its parts.
 const LINES: &[&str] = &[
     "workflow, flow, pipeline, dag | 工作流, 流程",
@@ -141,11 +144,16 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     })
 }
 
+/// The concepts of English words.
+static ENGLISH: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let words =
+        lines().flat_map(|(concept, english, _)| english.split(',').map(move |word| (word.trim(), concept)));
+    words.collect()
+});
+
 /// The concept of an English word.
 pub fn english(word: &str) -> Option<&'static str> {
-    lines()
-        .find(|(_, english, _)| english.split(',').any(|known| known.trim() == word))
-        .map(|(concept, ..)| concept)
+    ENGLISH.get(word).copied()
 }
 
 /// All Chinese words with their concepts.

@@ -1,5 +1,8 @@
 //! Phrases that are operators.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::Word;
 use crate::calendar::Unit;
 
@@ -294,13 +297,22 @@ pub fn says_little(word: &str) -> bool {
     })
 }
 
+/// All phrases by their first words, in the lists' order.
+static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|| {
+    let mut phrases: HashMap<&str, Vec<(&str, Op)>> = HashMap::new();
+    for (list, op) in ENGLISH.iter().chain(CHINESE) {
+        for phrase in list.split('|') {
+            let first = phrase.split_once(' ').map_or(phrase, |(first, _)| first);
+            phrases.entry(first).or_default().push((phrase, *op));
+        }
+    }
+    phrases
+});
+
 /// The phrases that begin here, with their length in words.
 pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {
-    let english =
-        ENGLISH.iter().flat_map(|(phrases, op)| phrases.split('|').map(move |phrase| (phrase, *op)));
-    let chinese =
-        CHINESE.iter().flat_map(|(phrases, op)| phrases.split('|').map(move |phrase| (phrase, *op)));
-    english.chain(chinese).filter_map(|(phrase, op)| Some((length_here(words, phrase)?, op)))
+    let first = words.first().and_then(|word| BY_FIRST_WORD.get(word.lower.as_str()));
+    first.into_iter().flatten().filter_map(|(phrase, op)| Some((length_here(words, phrase)?, *op)))
 }
 
 fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
