@@ -11,7 +11,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use lakeport_tests::{
-    Away, Kind, ModelServer, Options, Relay, Say, Server, Store, component, on_servers, stores, workspace,
+    Away, EventStream, Kind, ModelServer, Options, Relay, Say, Server, Store, component, on_servers, stores,
+    workspace,
 };
 use serde_json::{Value, json};
 
@@ -104,6 +105,42 @@ fn all_queries_of_tpc_h_and_tpc_ds_pass_the_guard() {
         counts.push(queries.len());
     }
     assert_eq!(counts, [22, 99]);
+}
+
+/// DuckDB finds the types and the values of the database.
+#[test]
+fn a_result_as_parquet_is_read_by_a_third_party() {
+    const SQL: &str = "SELECT 9007199254740993 AS whole, 0.1 + 0.2 AS exact, CAST(0.5 AS double precision) AS near, \
+        true AS yes, DATE '2026-11-27' AS day, TIMESTAMPTZ '2026-11-27 10:00:00.25+02' AS at, \
+        TIMESTAMP '2026-11-27 10:00:00' AS clock, '北京' AS city, CAST('\\x00ff' AS bytea) AS raw \
+        UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
+    let Some((lake, warehouse)) = on_servers().find(|(_, warehouse)| warehouse.kind == Kind::Postgres) else {
+        return;
+    };
+    let work = Work::begin("parquet");
+    work.copy("python/parquet.py");
+    let ok = |response: lakeport_tests::Response| {
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
+    };
+    let source = lake.server.get(&format!("/api/v1/datasources/{}", warehouse.source)).data();
+    let call = json!({ "datasource": source["name"], "sql": SQL });
+    let models = ModelServer::saying(vec![Say::call("run_sql", &call), Say::text("There it is.")]);
+    let form =
+        json!({ "name": "quick", "provider": "openai", "baseUrl": models.base_url("openai"), "model": "m" });
+    ok(lake.server.post("/api/v1/nl2sql/models", &form));
+    let topic = ok(lake.server.post("/api/v1/nl2sql/topics", &json!({ "title": "types", "model": "quick" })));
+    let question = json!({ "topic_id": topic["topic_id"], "content": "What types are there?" });
+    let task = ok(lake.server.post("/api/v1/nl2sql/tasks/deliver-message", &question))["task_id"].clone();
+    let task = format!("/api/v1/nl2sql/tasks/{}", task.as_str().expect("an id"));
+    let events = EventStream::open(lake.server.address(), &format!("{task}/events/stream"), &[]).all();
+    let called = events.iter().find(|event| event.kind == "tool_result").expect("a result");
+    assert_eq!(called.data["ok"], true, "{events:?}");
+    let call = called.data["call_id"].as_str().expect("an id");
+    let file = lake.server.get(&format!("{task}/results/{call}?format=parquet"));
+    assert_eq!(file.status, 200, "{file:?}");
+    fs::write(work.folder.join("result.parquet"), file.body).expect("written");
+    work.run(&python(), &["parquet.py"], &[]);
 }
 
 /// npm's `eventsource` over connections that are cut.

@@ -76,7 +76,7 @@ pub enum ResultFormat {
     #[default]
     Csv,
     Ndjson,
-    /// Not implemented yet.
+    /// Numbers, decimal numbers, truth values, dates, times and bytes as such, everything else as texts.
     Parquet,
 }
 
@@ -102,11 +102,12 @@ pub struct ListQuery {
 
 impl ListQuery {
     pub fn paging(&self) -> Paging {
-        Paging {
-            page_num: self.page.map_or(1, i64::from),
-            page_size: self.page_size.map_or(PAGE_SIZE_DEFAULT, i64::from),
-        }
+        paging(self.page, self.page_size)
     }
+}
+
+pub fn paging(page: Option<PageNum>, page_size: Option<Number<1, PAGE_SIZE_MAX>>) -> Paging {
+    Paging { page_num: page.map_or(1, i64::from), page_size: page_size.map_or(PAGE_SIZE_DEFAULT, i64::from) }
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -60,7 +60,7 @@ pub fn ndjson(table: &Table) -> (Vec<u8>, bool) {
 }
 
 /// The columns' names, each once.
-fn names(table: &Table) -> Vec<String> {
+pub fn names(table: &Table) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::with_capacity(table.columns.len());
     let mut names = Vec::with_capacity(table.columns.len());
     for (place, column) in table.columns.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 pub mod api;
 mod format;
+mod parquet;
 mod view;
 
 use lakeport_bindings::host::data::{Cell, RowSet};

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Column, Table, format};
+use super::{Column, Table, format, parquet};
 use crate::agent::forms::ResultFormat;
 use crate::agent::topics::view::ArtifactCell;
 
@@ -46,15 +46,16 @@ impl ResultFile {
     /// Takes processor time.
     pub fn new(table: &Table, format: ResultFormat) -> Result<ResultFile, Error> {
         let (media, disposition, (bytes, is_cut)) = match format {
-            ResultFormat::Parquet => {
-                return Err(Error::not_yet("`format=parquet` is not implemented yet; csv and ndjson are"));
-            }
             ResultFormat::Csv => {
                 ("text/csv; charset=utf-8", "attachment; filename=\"result.csv\"", format::csv(table))
             }
             ResultFormat::Ndjson => {
                 let disposition = "attachment; filename=\"result.ndjson\"";
                 ("application/x-ndjson", disposition, format::ndjson(table))
+            }
+            ResultFormat::Parquet => {
+                let file = parquet::parquet(table).map_err(Error::internal)?;
+                ("application/vnd.apache.parquet", "attachment; filename=\"result.parquet\"", (file, false))
             }
         };
         let is_cut = if table.truncated || is_cut { "true" } else { "false" };
@@ -76,6 +77,7 @@ impl Answer for ResultFile {
 
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
         let schema = json_schema!({ "type": "string" });
-        Some(AnswerShape { media: &["text/csv", "application/x-ndjson"], schema })
+        let media = &["text/csv", "application/x-ndjson", "application/vnd.apache.parquet"];
+        Some(AnswerShape { media, schema })
     }
 }
