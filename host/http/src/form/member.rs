@@ -40,6 +40,13 @@ impl<T> Patch<T> {
     }
 }
 
+/// A member of a creation: what is absent or null stays as it is made.
+impl<T> From<Option<T>> for Patch<T> {
+    fn from(member: Option<T>) -> Patch<T> {
+        member.map_or(Patch::Keep, Patch::Set)
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
         deserializer.deserialize_option(Patched(PhantomData))

@@ -105,22 +105,19 @@ pub struct UpdateDatasource {
 
 impl From<CreateDatasource> for UpdateDatasource {
     fn from(form: CreateDatasource) -> UpdateDatasource {
-        fn patch<T>(member: Option<T>) -> Patch<T> {
-            member.map_or(Patch::Keep, Patch::Set)
-        }
         UpdateDatasource {
             name: Amend(Some(form.name)),
             kind: Amend(Some(form.kind)),
             url: Amend(form.url),
-            host: patch(form.host),
-            port: patch(form.port),
-            database: patch(form.database),
-            username: patch(form.username),
-            password: patch(form.password),
-            options: patch(form.options),
-            read_url: patch(form.read_url),
+            host: form.host.into(),
+            port: form.port.into(),
+            database: form.database.into(),
+            username: form.username.into(),
+            password: form.password.into(),
+            options: form.options.into(),
+            read_url: form.read_url.into(),
             is_default: Amend(form.is_default),
-            sync_cron: patch(form.sync_cron),
+            sync_cron: form.sync_cron.into(),
         }
     }
 }

@@ -260,6 +260,11 @@ pub async fn get(core: &Core, id: i64) -> Result<Datasource, Error> {
     store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
+/// What is wrong with the name of a data source that does not exist.
+pub fn no_such(name: &str) -> String {
+    format!("there is no data source `{name}`; GET /api/v1/datasources lists them")
+}
+
 /// The names of all data sources, in order.
 pub async fn names(db: &Db) -> Result<Vec<String>, Error> {
     Ok(store::names(db).await?.into_iter().map(|named| named.name).collect())

@@ -81,7 +81,9 @@ impl TopicAccess {
                 None => return Err(PluginError { message: unknown(&object, source, &databases), ..cause }),
             }
         }
-        let message = format!("more than {COMPLETED_MAX} names of tables stand without their database");
+        let message = format!(
+            "more than {COMPLETED_MAX} names of tables stand without their database; write them as `database.table`"
+        );
         Err(error("guard_refused", message))
     }
 

@@ -5,7 +5,7 @@ use lakeport_http::{PageNum, Paging};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::forms::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
+use crate::agent::forms::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, paging};
 
 /// Characters of the texts.
 const QUESTION_MAX: usize = 500;
@@ -37,10 +37,7 @@ pub struct EntryQuery {
 
 impl EntryQuery {
     pub fn paging(&self) -> Paging {
-        Paging {
-            page_num: self.page.map_or(1, i64::from),
-            page_size: self.page_size.map_or(PAGE_SIZE_DEFAULT, i64::from),
-        }
+        paging(self.page, self.page_size)
     }
 }
 
@@ -113,17 +110,13 @@ pub struct Import<C> {
     pub items: Vec<C>,
 }
 
-fn patch<T>(member: Option<T>) -> Patch<T> {
-    member.map_or(Patch::Keep, Patch::Set)
-}
-
 impl From<CreateVerified> for UpdateVerified {
     fn from(form: CreateVerified) -> UpdateVerified {
         UpdateVerified {
             question: Amend(Some(form.question)),
             datasource: Amend(Some(form.datasource)),
             sql: Amend(Some(form.sql)),
-            note: patch(form.note),
+            note: form.note.into(),
         }
     }
 }
@@ -132,11 +125,11 @@ impl From<CreateTerm> for UpdateTerm {
     fn from(form: CreateTerm) -> UpdateTerm {
         UpdateTerm {
             term: Amend(Some(form.term)),
-            synonyms: patch(form.synonyms),
+            synonyms: form.synonyms.into(),
             definition: Amend(Some(form.definition)),
-            phrase: patch(form.phrase),
-            sql: patch(form.sql),
-            datasource: patch(form.datasource),
+            phrase: form.phrase.into(),
+            sql: form.sql.into(),
+            datasource: form.datasource.into(),
         }
     }
 }

@@ -197,11 +197,7 @@ async fn unknown_datasources<K: Kind>(
     let known = datasources::names(&state.db).await?;
     let named = bodies.iter().enumerate().filter_map(|(place, body)| Some((place, K::datasource(body)?)));
     let unknown = named.filter(|(_, name)| !known.iter().any(|known| known == name));
-    let wrong = unknown.map(|(place, name)| {
-        let message = format!("there is no data source `{name}`; GET /api/v1/datasources lists them");
-        (place, Detail::new("datasource", message))
-    });
-    Ok(wrong.collect())
+    Ok(unknown.map(|(place, name)| (place, Detail::new("datasource", datasources::no_such(name)))).collect())
 }
 
 /// Whether the rights allow this data source.

@@ -84,19 +84,16 @@ pub struct UsageQuery {
 
 impl From<CreateModel> for UpdateModel {
     fn from(form: CreateModel) -> UpdateModel {
-        fn patch<T>(member: Option<T>) -> Patch<T> {
-            member.map_or(Patch::Keep, Patch::Set)
-        }
         UpdateModel {
             name: Amend(Some(form.name)),
             provider: Amend(Some(form.provider)),
-            base_url: patch(form.base_url),
+            base_url: form.base_url.into(),
             model: Amend(Some(form.model)),
-            api_key: patch(form.api_key),
+            api_key: form.api_key.into(),
             is_default: Amend(form.is_default),
-            max_tokens: patch(form.max_tokens),
-            timeout_seconds: patch(form.timeout_seconds),
-            options: patch(form.options),
+            max_tokens: form.max_tokens.into(),
+            timeout_seconds: form.timeout_seconds.into(),
+            options: form.options.into(),
         }
     }
 }

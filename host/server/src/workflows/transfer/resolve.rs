@@ -207,11 +207,10 @@ async fn content(
 }
 
 fn schedule(part: &document::SchedulePart) -> Result<Schedule, Vec<Detail>> {
-    let time = |text: &Option<String>| text.clone().map_or(Patch::Keep, Patch::Set);
     let form = SetSchedule {
         crontab: Amend(Some(part.crontab.clone())),
-        start_time: time(&part.start_time),
-        end_time: time(&part.end_time),
+        start_time: part.start_time.clone().into(),
+        end_time: part.end_time.clone().into(),
         timezone: Patch::Set(part.timezone.clone()),
         failure_strategy: Amend(Some(part.failure_strategy)),
         warning_type: Amend(Some(part.warning_type)),
