@@ -72,7 +72,7 @@ impl Invocation for Describe<'_> {
             }
             Family::Tool => {
                 let info: ToolInfo = call(prepared, &instance, store, "tool.describe", ()).await?;
-                Description::Tool(Box::new(info))
+                Description::Tool(Arc::new(info))
             }
         })
     }

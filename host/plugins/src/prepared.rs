@@ -47,7 +47,7 @@ pub enum Description {
     /// An engine.
     Engine(Box<engine::about::EngineInfo>),
     /// A tool.
-    Tool(Box<tool::tool::ToolInfo>),
+    Tool(Arc<tool::tool::ToolInfo>),
 }
 
 impl Prepared {

@@ -56,7 +56,7 @@ pub fn read(digest: &str, bytes: &[u8]) -> Option<(Inspection, Description)> {
     let description = match inspection.contract.family {
         Family::Dialect => Description::Dialect(Arc::new(serde_json::from_value(described).ok()?)),
         Family::Engine => Description::Engine(Box::new(serde_json::from_value(described).ok()?)),
-        Family::Tool => Description::Tool(Box::new(serde_json::from_value(described).ok()?)),
+        Family::Tool => Description::Tool(Arc::new(serde_json::from_value(described).ok()?)),
     };
     Some((inspection, description))
 }

@@ -31,7 +31,7 @@ impl Registry {
     pub fn tools(&self) -> Vec<Arc<ToolInfo>> {
         let answering = self.list().into_iter().filter(|(_, view)| view.quarantine.is_none());
         let info = |(_, view): (PluginId, Arc<PluginView>)| match &view.active.as_ref()?.description {
-            Description::Tool(info) => Some(Arc::new((**info).clone())),
+            Description::Tool(info) => Some(Arc::clone(info)),
             _ => None,
         };
         answering.filter_map(info).collect()

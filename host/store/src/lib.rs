@@ -12,6 +12,7 @@
 pub mod changes;
 pub mod dump;
 mod failure;
+mod group;
 pub mod jobs;
 pub mod leases;
 mod migrate;
@@ -39,6 +40,7 @@ use lakeport_base::failpoints;
 
 pub use changes::{Applied, Changes, Event, Feed, Followed, Follows, Subscription};
 use changes::{Changed, Signal};
+pub use group::{Group, WriteTogether};
 pub use leases::{Held, Lease, Leases};
 pub use migrate::{Migration, SchemaVersion, newest_version};
 use readers::Readers;

@@ -128,6 +128,14 @@ impl Row {
         matches!(self.values.get(index), Some(Value::Null))
     }
 
+    /// Moves the text of the column at `index` out of the row, which has an empty one then.
+    pub fn take_text(&mut self, index: usize) -> Result<String, Error> {
+        match self.values.get_mut(index) {
+            Some(Value::Text(text)) => Ok(std::mem::take(text)),
+            _ => self.get(index),
+        }
+    }
+
     /// The column at `index`; the error names it.
     pub fn get<T: FromValue>(&self, index: usize) -> Result<T, Error> {
         let (Some(value), Some(column)) = (self.values.get(index), self.columns.get(index)) else {

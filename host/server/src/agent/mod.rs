@@ -29,14 +29,16 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::plugins::{CALL_CODES, Plugins};
 use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
+use access::SharedSamples;
 use forms::McpMessage;
 use models::ModelRecord;
 pub use models::sse::Events;
 use steps::schema::SchemaCache;
+use tasks::log::EventLog;
 use tasks::streams::Streams;
 
 /// The error codes of queries: of those of an answer, and of a caller's own.
-static AGAIN: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["guard_refused", "not_yet"]].concat());
+static AGAIN: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["guard_refused"]].concat());
 static OWN: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed", "guard_refused"]].concat());
 
@@ -57,6 +59,8 @@ pub struct Agent {
     http_of_settings: HttpClient,
     schemas: SchemaCache,
     streams: Arc<Streams>,
+    log: Arc<EventLog>,
+    shared_samples: SharedSamples,
 }
 
 stands_on_core!(Agent);
@@ -122,6 +126,8 @@ impl Agent {
             http_of_settings,
             schemas: SchemaCache::default(),
             streams: Arc::default(),
+            log: Arc::new(EventLog::new(core.db.clone(), core.clock.clone())),
+            shared_samples: SharedSamples::default(),
         })
     }
 
@@ -134,6 +140,14 @@ impl Agent {
 
     fn schemas(&self) -> &SchemaCache {
         &self.schemas
+    }
+
+    fn log(&self) -> Arc<EventLog> {
+        Arc::clone(&self.log)
+    }
+
+    fn shared_samples(&self) -> &SharedSamples {
+        &self.shared_samples
     }
 
     fn streams(&self) -> Arc<Streams> {

@@ -51,7 +51,7 @@ pub async fn ask(db: &Db, topic: &Topic, content: &str) -> i64 {
         model_id: None,
     };
     let mut tx = db.begin().await.unwrap();
-    assert!(topics::store::add_message(&mut tx, topic.id, &message).await.unwrap());
+    assert!(topics::store::add_message(&mut tx, topic.id, &message, 0).await.unwrap());
     store::insert(&mut tx, &new, 6).await.unwrap();
     tx.commit().await.unwrap();
     store::find(db, &task_id).await.unwrap().expect("it was just stored").id

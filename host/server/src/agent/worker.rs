@@ -47,6 +47,8 @@ const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_secs(3);
 /// The pause after a failure of the store.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Tasks that are claimed in one transaction, which holds up the renewal of the lease.
+const CLAIMED_AT_ONCE: usize = 32;
 /// The most claims of one task: if its servers end this often, the task may be the cause.
 const CLAIMS_MAX: i64 = 5;
 
@@ -146,8 +148,11 @@ impl Work for Shift {
             self.is_unsure = false;
         }
         while !self.jobs.is_full() {
-            let Some(id) = store::next_waiting(&self.state.db).await? else { break };
-            self.claim(id, None).await?;
+            let ids = store::next_waiting(&self.state.db, self.jobs.room().min(CLAIMED_AT_ONCE)).await?;
+            if ids.is_empty() {
+                break;
+            }
+            self.claim(&ids.into_iter().map(|id| (id, None)).collect::<Vec<_>>()).await?;
         }
         Ok(self.next_poll.saturating_duration_since(Instant::now()))
     }
@@ -210,36 +215,47 @@ impl Shift {
             return Ok(());
         }
         let held = self.state.leases.held(LEASE).await?;
+        let mut gone = Vec::new();
         for (id, worker) in running {
             let is_mine = worker == self.worker;
             let is_alive = held.iter().any(|(name, epoch)| *name == worker.name && *epoch == worker.epoch);
             if self.jobs.contains(&id) || (is_alive && !is_mine) {
                 continue;
             }
-            if self.jobs.is_full() {
+            if gone.len() >= self.jobs.room() {
                 break;
             }
             tracing::info!(task = id, "resuming a question whose server ended");
-            self.claim(id, Some(&worker)).await?;
+            gone.push((id, Some(worker)));
+        }
+        for some in gone.chunks(CLAIMED_AT_ONCE) {
+            self.claim(some).await?;
         }
         Ok(())
     }
 
-    /// Claims a task for this server and starts it.
-    async fn claim(&mut self, id: i64, from: Option<&Worker>) -> Result<(), Error> {
+    /// Claims tasks for this server, from these workers, and starts them.
+    async fn claim(&mut self, tasks: &[(i64, Option<Worker>)]) -> Result<(), Error> {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        let claimed = store::claim(&mut tx, id, from, &self.worker, self.state.clock.now_ms()).await?;
-        let Some(task) = claimed else { return Ok(()) };
+        let (mut claimed, now_ms) = (Vec::new(), self.state.clock.now_ms());
+        for (id, from) in tasks {
+            claimed.extend(store::claim(&mut tx, *id, from.as_ref(), &self.worker, now_ms).await?);
+        }
         tx.commit().await?;
         failpoints::reach("agent.task_claimed");
+        claimed.into_iter().for_each(|task| self.start(task));
+        Ok(())
+    }
+
+    fn start(&mut self, task: Task) {
+        let id = task.id;
         let stops = Stops { halted: self.halted.clone(), ..Stops::default() };
         let flag = Arc::new(AtomicBool::new(false));
         let task_id = task.task_id.clone();
         let (state, worker) = (Arc::clone(&self.state), self.worker.clone());
         let answering = answer(state, worker, task, stops.clone(), Arc::clone(&flag));
         self.jobs.spawn(id, Working { task_id, stops, flag }, answering);
-        Ok(())
     }
 }
 
@@ -293,6 +309,7 @@ async fn answer(
     let agent = &state.config.agent;
     let mut run = Run {
         db: state.db.clone(),
+        log: state.log(),
         clock: state.clock.clone(),
         task,
         worker,

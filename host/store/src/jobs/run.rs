@@ -55,7 +55,12 @@ impl<K: Eq + Hash + Clone, J, O: Send + 'static> Jobs<K, J, O> {
     }
 
     pub fn is_full(&self) -> bool {
-        self.working.len() >= self.at_most
+        self.room() == 0
+    }
+
+    /// How many more may begin.
+    pub fn room(&self) -> usize {
+        self.at_most.saturating_sub(self.working.len())
     }
 
     pub fn contains(&self, key: &K) -> bool {

@@ -36,6 +36,7 @@ use tokio::sync::OnceCell;
 use crate::agent::Agent;
 use results::Kept;
 use samples::Cache;
+pub use samples::Shared as SharedSamples;
 use sources::Sources;
 
 /// The caller, and the task of a request.

@@ -1,5 +1,5 @@
-//! Samples of fields' values, the frequent ones first. Read through the guard like other queries, and cached
-//! for the rest of the task.
+//! Samples of fields' values, the frequent ones first. Read through the guard like other queries, cached for the rest of
+//! the task, and shared by tasks for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
 
 use super::{TopicAccess, error};
-use crate::datasources::OWN_NAME;
+use crate::datasources::{Datasource, OWN_NAME};
 
 /// Fields of one call, by the contract.
 const FIELDS_MAX: usize = 50;
@@ -31,22 +31,75 @@ const TEXT_MAX_CHARS: usize = 100;
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 const TIMEOUT_OF_ALL: Duration = Duration::from_secs(4);
 const BYTES_MAX: usize = 256 * 1024;
-/// The most cached fields.
+/// The most cached fields of a task.
 const CACHED_MAX: usize = 500;
+/// How long tasks share values, and of how many fields: 8 kB each at most.
+const SHARED_FOR: Duration = Duration::from_secs(60);
+const SHARED_MAX: usize = 5_000;
 
-/// Values by table and field.
+/// The values of a field.
+type Values = Arc<[Cell]>;
+
+/// The values of a task, by table and field.
 #[derive(Default)]
-pub struct Cache(Mutex<HashMap<(u64, String), Vec<Cell>>>);
+pub struct Cache(Mutex<HashMap<(u64, String), Values>>);
 
 impl Cache {
-    fn get(&self, table: u64, field: &str) -> Option<Vec<Cell>> {
+    fn get(&self, table: u64, field: &str) -> Option<Values> {
         self.0.lock().get(&(table, field.to_owned())).cloned()
     }
 
-    fn put(&self, table: u64, field: &str, values: Vec<Cell>) {
+    fn put(&self, table: u64, field: &str, values: Values) {
         let mut cached = self.0.lock();
         if cached.len() < CACHED_MAX {
             cached.insert((table, field.to_owned()), values);
+        }
+    }
+}
+
+/// The values that tasks share. Those of the server's own views are not among them: each caller sees other rows there.
+#[derive(Default)]
+pub struct Shared(Mutex<HashMap<SharedKey, Kept>>);
+
+/// When they were read, and the values.
+type Kept = (Instant, Values);
+
+/// A field of a table, in a version of its data source's settings.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct SharedKey {
+    source: (i64, i64),
+    table: u64,
+    field: String,
+}
+
+impl SharedKey {
+    /// `None`: it is not shared.
+    fn of(source: &Datasource, table: &Table, field: &str) -> Option<SharedKey> {
+        let version = (source.id, source.updated_at_ms);
+        (!source.is_own()).then(|| SharedKey {
+            source: version,
+            table: table.head.id,
+            field: field.to_owned(),
+        })
+    }
+}
+
+impl Shared {
+    fn get(&self, key: &SharedKey) -> Option<Values> {
+        let shared = self.0.lock();
+        shared
+            .get(key)
+            .filter(|(read_at, _)| read_at.elapsed() < SHARED_FOR)
+            .map(|(_, values)| Arc::clone(values))
+    }
+
+    fn put(&self, key: SharedKey, values: Values) {
+        let mut shared = self.0.lock();
+        if shared.len() >= SHARED_MAX {
+            shared.retain(|_, (read_at, _)| read_at.elapsed() < SHARED_FOR);
+        }
+        if shared.len() < SHARED_MAX {
+            shared.insert(key, (Instant::now(), values));
         }
     }
 }
@@ -73,8 +126,8 @@ impl TopicAccess {
         }
         self.fill(&table, fields).await?;
         let sample = |name: &String| {
-            let mut cells = self.samples.get(table.head.id, name).unwrap_or_default();
-            cells.truncate(values.min(VALUES_MAX) as usize);
+            let cells = self.samples.get(table.head.id, name).unwrap_or_default();
+            let cells = cells.iter().take(values.min(VALUES_MAX) as usize).cloned().collect();
             FieldSample { field: name.clone(), values: cells, masked: false }
         };
         Ok(fields.iter().map(sample).collect())
@@ -82,12 +135,19 @@ impl TopicAccess {
 
     /// Reads the values that are not cached, in one session.
     async fn fill(&self, table: &Table, fields: &[String]) -> Result<(), PluginError> {
-        let is_missing = |name: &&String| self.samples.get(table.head.id, name).is_none();
+        let source = self.sources().await?.named(&table.head.datasource)?;
+        let shared = self.state.shared_samples();
+        let is_missing = |name: &&String| {
+            if self.samples.get(table.head.id, name).is_some() {
+                return false;
+            }
+            let known = SharedKey::of(source, table, name).and_then(|key| shared.get(&key));
+            known.map(|values| self.samples.put(table.head.id, name, values)).is_none()
+        };
         let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let source = self.sources().await?.named(&table.head.datasource)?;
         let profile: Arc<Profile> = self.profile(source)?;
         let session = self.open(source).await?;
         let begun = Instant::now();
@@ -96,13 +156,15 @@ impl TopicAccess {
         for field in missing {
             let timeout = TIMEOUT.min(TIMEOUT_OF_ALL.saturating_sub(begun.elapsed()));
             if is_slow || timeout.is_zero() {
-                self.samples.put(table.head.id, field, Vec::new());
+                self.samples.put(table.head.id, field, Arc::default());
                 continue;
             }
             let limits = QueryLimits { max_rows: VALUES_MAX as usize, max_bytes: BYTES_MAX, timeout };
             let statement = statement(&profile, table, field)?;
             let answer = session.run(&statement, limits).await;
             is_slow = matches!(&answer, Err(cause) if cause.code == "timeout");
+            // What failed once may be there for the next task.
+            let is_read = answer.is_ok();
             let rows = match answer {
                 Ok(answer) => answer.rows,
                 // A field that fails has no samples.
@@ -112,7 +174,10 @@ impl TopicAccess {
                     return Err(cause);
                 }
             };
-            let cells = rows.into_iter().filter_map(|row| shown(row.into_iter().next()?)).collect();
+            let cells: Values = rows.into_iter().filter_map(|row| shown(row.into_iter().next()?)).collect();
+            if is_read && let Some(key) = SharedKey::of(source, table, field) {
+                shared.put(key, Arc::clone(&cells));
+            }
             self.samples.put(table.head.id, field, cells);
         }
         session.close().await;
@@ -155,5 +220,29 @@ fn shown(value: Cell) -> Option<Cell> {
         Cell::Null | Cell::Bytes(_) => None,
         Cell::Text(text) => Some(Cell::Text(shortened(&text, TEXT_MAX_CHARS))),
         other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_share_values_until_they_are_old_or_the_settings_change() {
+        let key =
+            |version: i64, field: &str| SharedKey { source: (1, version), table: 7, field: field.to_owned() };
+        let (shared, values): (Shared, Values) = (Shared::default(), Arc::new([Cell::Integer(1)]));
+        shared.put(key(1, "a"), Arc::clone(&values));
+        assert_eq!(shared.get(&key(1, "a")), Some(values));
+        assert!(shared.get(&key(2, "a")).is_none() && shared.get(&key(1, "b")).is_none());
+        for place in 0..SHARED_MAX {
+            shared.put(key(3, &place.to_string()), Arc::default());
+        }
+        assert_eq!(shared.0.lock().len(), SHARED_MAX, "no more are kept");
+        let old = Instant::now().checked_sub(SHARED_FOR).expect("the machine runs for a minute");
+        shared.0.lock().values_mut().for_each(|(read_at, _)| *read_at = old);
+        assert!(shared.get(&key(1, "a")).is_none());
+        shared.put(key(4, "a"), Arc::default());
+        assert_eq!(shared.0.lock().len(), 1, "old ones make room");
     }
 }

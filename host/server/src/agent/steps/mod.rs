@@ -31,13 +31,13 @@ use uuid::Uuid;
 use self::background::Background;
 use self::model::{Conversation, Model, ModelError, Next, Said};
 use self::tools::Tools;
-use super::TOPIC;
 use super::models::spent::{self, Limits, OfDay, Spent, User};
 use super::outcome::Answer;
 use super::tasks::Task;
 use super::tasks::event::{Step, ToolResult};
-use super::tasks::store::{self, End, Progress, Worker};
-use super::topics::{self, Message, Says};
+use super::tasks::log::{EventLog, Record};
+use super::tasks::store::{End, NewEvent, Progress, Worker};
+use super::topics::{Message, Says};
 
 /// The most artifacts of an answer, and their bytes.
 const ARTIFACTS_MAX: usize = 30;
@@ -76,6 +76,7 @@ pub struct Stops {
 /// A task of this server's worker.
 pub struct Run {
     pub db: Db,
+    pub log: Arc<EventLog>,
     pub clock: Clock,
     pub task: Task,
     pub worker: Worker,
@@ -322,7 +323,7 @@ impl Run {
             created_at_ms: self.clock.now_ms(),
         };
         self.push(Step::Message { message_id, content, artifacts, outcome });
-        self.store(Some((End::Success, Some(&message)))).await
+        self.store(Some((End::Success, Some(message)))).await
     }
 
     /// The calls' artifacts, within limits.
@@ -342,30 +343,40 @@ impl Run {
         let Failure { code, message, retryable } = failure;
         let message = shortened(&message.replace('\0', ""), ERROR_MAX_CHARS);
         self.push(Step::Error { code: code.clone(), message: message.clone(), retryable });
-        self.store(Some((End::Failed { code: &code, message: &message }, None))).await
+        self.store(Some((End::Failed { code, message }, None))).await
     }
 
     /// Stores pending steps and the end. Retries a busy store.
-    async fn store(&mut self, end: Option<(End<'_>, Option<&Message>)>) -> Result<(), Stop> {
+    async fn store(&mut self, end: Option<(End, Option<Message>)>) -> Result<(), Stop> {
         if self.unstored.is_empty() && end.is_none() {
             return Ok(());
         }
         let (end, message) = end.unzip();
-        let steps = &self.conversation.steps;
-        let progress = Progress {
-            id: self.task.id,
-            task_id: &self.task.task_id,
-            worker: &self.worker,
-            last_seq: self.task.last_seq,
-            steps: &steps[steps.len() - self.unstored.len()..],
-            times_ms: &self.unstored,
-            usage: self.task.usage,
-            context: self.task.context.as_ref(),
-            end,
-        };
+        let (steps, task) = (&self.conversation.steps, &self.task);
+        let pending = steps[steps.len() - self.unstored.len()..].iter().zip(&self.unstored);
+        let numbered = (task.last_seq + 1..).zip(pending);
+        let event =
+            |(seq, (step, at_ms)): (i64, (&Step, &i64))| NewEvent::of(step, seq, &task.task_id, *at_ms);
+        let record = Arc::new(Record {
+            task_id: task.task_id.clone(),
+            topic: task.topic,
+            progress: Progress {
+                id: task.id,
+                worker: self.worker.clone(),
+                last_seq: task.last_seq,
+                events: numbered.map(event).collect(),
+                usage: task.usage,
+                context: task.context,
+                end,
+            },
+            message: message.flatten(),
+            bytes_before: self.bytes,
+            spent: self.unstored_use,
+            user: self.user.clone(),
+        });
         let mut tries = 0;
         let written = loop {
-            match self.try_store(&progress, message.flatten()).await {
+            match self.log.write(Arc::clone(&record)).await {
                 Ok(written) => break written,
                 Err(error) if tries == STORE_TRIES => return Err(Stop::Unwritten(error)),
                 Err(error) => tracing::warn!("the steps of a question are not stored yet: {error}"),
@@ -382,38 +393,5 @@ impl Run {
         self.unstored_use = Spent::default();
         self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
-    }
-
-    /// The bytes of the stored events; `None`: the task is not this worker's any more.
-    async fn try_store(
-        &self,
-        progress: &Progress<'_>,
-        message: Option<&Message>,
-    ) -> Result<Option<i64>, Error> {
-        let mut tx = self.db.begin().await?;
-        // Locks the topic before the task, in the same order as a deletion.
-        let is_there = match message {
-            Some(message) => topics::store::add_message(&mut tx, self.task.topic, message).await?,
-            None if progress.end.is_some() => topics::store::add_bytes(&mut tx, self.task.topic, 0).await?,
-            None => true,
-        };
-        if !is_there {
-            return Ok(None);
-        }
-        // If a commit's answer was lost, nothing is stored twice: the task has ended then, or has advanced.
-        // The worker detects the latter and takes it over.
-        let Some(bytes) = store::write(&mut tx, progress, self.clock.now_ms()).await? else {
-            return Ok(None);
-        };
-        if progress.end.is_some() {
-            let all = self.bytes.saturating_add(bytes);
-            topics::store::add_bytes(&mut tx, self.task.topic, all).await?;
-        }
-        if self.unstored_use != Spent::default() {
-            spent::add(&mut tx, &self.user, &self.unstored_use, self.clock.now_ms()).await?;
-        }
-        tx.changed(TOPIC, &*self.task.task_id);
-        tx.commit().await?;
-        Ok(Some(bytes))
     }
 }

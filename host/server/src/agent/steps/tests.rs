@@ -12,7 +12,9 @@ use super::tools::Called;
 use super::*;
 use crate::agent::tasks::Status;
 use crate::agent::tasks::event::ToolError;
+use crate::agent::tasks::store;
 use crate::agent::testing::{ask, topic};
+use crate::agent::topics;
 
 const NOW_MS: i64 = 1_772_600_000_000;
 const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
@@ -91,6 +93,7 @@ async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Said>) -> (Run, 
     let tools = Arc::new(Named::default());
     let run = Run {
         db: db.clone(),
+        log: Arc::new(EventLog::new(db.clone(), Clock::standing(NOW_MS))),
         clock: Clock::standing(NOW_MS),
         conversation: Arc::new(Conversation::new(&task.content, steps)),
         task,
@@ -123,10 +126,10 @@ async fn a_question_is_answered_with_what_its_tools_gave() {
         let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
         assert_eq!((task.status, task.last_seq, task.finished_at_ms), (Status::Success, 7, Some(NOW_MS)));
         assert_eq!((task.usage.model_calls, task.usage.tool_calls), (3, 2));
-        let (total, messages) = topics::store::messages(&db, task.topic, &PAGE).await.unwrap();
-        assert_eq!((total, messages[1].content.as_str()), (2, "42"));
-        assert_eq!(messages[1].artifacts, r#"[{"kind":"sql","datasource":"shop","sql":{"of":"echo"}}]"#);
         let topic = topics::store::find(&db, &task.topic_id).await.unwrap().unwrap();
+        let messages = topics::store::messages(&db, &topic, &PAGE).await.unwrap();
+        assert_eq!((messages.len(), messages[1].content.as_str()), (2, "42"));
+        assert_eq!(messages[1].artifacts, r#"[{"kind":"sql","datasource":"shop","sql":{"of":"echo"}}]"#);
         assert_eq!((topic.message_count, topic.last_task), (2, Some((task.task_id, "success".to_owned()))));
         assert_eq!(tools.kept.lock().len(), 1, "what failed is not kept");
     })

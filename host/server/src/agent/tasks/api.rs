@@ -51,7 +51,7 @@ pub async fn deliver(
         feedback: None,
         created_at_ms: now_ms,
     };
-    topics::store::add_message(&mut tx, topic.id, &message).await?;
+    topics::store::add_message(&mut tx, topic.id, &message, 0).await?;
     let model = models::store::chosen(&mut tx, topic.model.as_ref().map(|(id, _)| *id)).await?;
     let new = store::NewTask {
         task_id: &task_id,

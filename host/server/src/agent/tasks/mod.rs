@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod event;
+pub mod log;
 pub mod store;
 pub mod stream;
 pub mod streams;

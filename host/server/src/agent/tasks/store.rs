@@ -194,12 +194,13 @@ pub struct Worker {
     pub epoch: i64,
 }
 
-/// The next task to start, if any: the oldest one that is first in its topic.
-pub async fn next_waiting(db: &Db) -> Result<Option<i64>, Error> {
+/// The next tasks to start, so many at most: the oldest ones that are first in their topics.
+pub async fn next_waiting(db: &Db, limit: usize) -> Result<Vec<i64>, Error> {
     const NEXT: &str = "SELECT a.id FROM agent_tasks a WHERE a.status = 'waiting' AND a.finished_at IS NULL \
         AND NOT EXISTS (SELECT 1 FROM agent_tasks b WHERE b.topic = a.topic AND b.id < a.id \
-        AND b.finished_at IS NULL) ORDER BY a.id LIMIT 1";
-    db.read(NEXT, &[]).await?.first().map(|row| row.get(0)).transpose()
+        AND b.finished_at IS NULL) ORDER BY a.id LIMIT $1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    db.read(NEXT, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Running tasks with their workers.
@@ -242,31 +243,47 @@ pub async fn claim(
 }
 
 /// A worker's changes of a task.
-pub struct Progress<'p> {
+pub struct Progress {
     pub id: i64,
-    pub task_id: &'p str,
-    pub worker: &'p Worker,
+    pub worker: Worker,
     /// The number of the last stored event.
     pub last_seq: i64,
-    pub steps: &'p [Step],
-    /// The time of each event.
-    pub times_ms: &'p [i64],
+    /// Those after it, in order.
+    pub events: Vec<NewEvent>,
     pub usage: Usage,
     /// `None`: it stays as it is.
-    pub context: Option<&'p ContextSize>,
+    pub context: Option<ContextSize>,
     /// `None`: it continues.
-    pub end: Option<End<'p>>,
+    pub end: Option<End>,
+}
+
+/// An event in its stored form.
+pub struct NewEvent {
+    kind: &'static str,
+    data: String,
+    kept: Option<String>,
+    at_ms: i64,
+}
+
+impl NewEvent {
+    pub fn of(step: &Step, seq: i64, task_id: &str, at_ms: i64) -> NewEvent {
+        NewEvent { kind: step.kind(), data: step.data(seq, task_id, at_ms), kept: step.kept(), at_ms }
+    }
+
+    fn bytes(&self) -> usize {
+        self.data.len() + self.kept.as_ref().map_or(0, String::len)
+    }
 }
 
 /// The result of a task.
-pub enum End<'e> {
+pub enum End {
     Success,
-    Failed { code: &'e str, message: &'e str },
+    Failed { code: String, message: String },
 }
 
-/// Writes steps and their effects on the task; returns the bytes of the events. `None`, and nothing may be committed: the
-/// task belongs to another worker, or has advanced.
-pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
+/// Writes events and their effects on the task; returns their bytes. `None`, and nothing was changed: the task belongs to
+/// another worker, or has advanced.
+pub async fn write(tx: &mut Tx, progress: &Progress, now_ms: i64) -> Result<Option<i64>, Error> {
     const UPDATE: &str = "UPDATE agent_tasks SET last_seq = $4, model_calls = $5, tool_calls = $6, \
         input_tokens = $7, output_tokens = $8, status = $9, error_code = $10, error_message = $11, \
         finished_at = $12, cost_micros = $14, context = coalesce($15, context) WHERE id = $1 AND status = 'running' AND worker = $2 AND worker_epoch = $3 \
@@ -276,16 +293,17 @@ pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<
     let (status, error) = match &progress.end {
         None => (Status::Running, None),
         Some(End::Success) => (Status::Success, None),
-        Some(End::Failed { code, message }) => (Status::Failed, Some((*code, *message))),
+        Some(End::Failed { code, message }) => (Status::Failed, Some((code.as_str(), message.as_str()))),
     };
     let (error_code, error_message) = error.unzip();
     let usage = &progress.usage;
-    let context = progress.context.map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    let context =
+        progress.context.as_ref().map(serde_json::to_string).transpose().map_err(Error::internal)?;
     let values: [Value; 15] = [
         progress.id.into(),
         progress.worker.name.as_str().into(),
         progress.worker.epoch.into(),
-        (progress.last_seq + progress.steps.len() as i64).into(),
+        (progress.last_seq + progress.events.len() as i64).into(),
         usage.model_calls.into(),
         usage.tool_calls.into(),
         usage.input_tokens.into(),
@@ -301,15 +319,18 @@ pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<
     if tx.execute(UPDATE, &values).await? == 0 {
         return Ok(None);
     }
-    let mut bytes = 0;
-    for (place, (step, at_ms)) in (1..).zip(progress.steps.iter().zip(progress.times_ms)) {
-        let seq = progress.last_seq + place;
-        let (data, kept) = (step.data(seq, progress.task_id, *at_ms), step.kept());
-        bytes += data.len() + kept.as_ref().map_or(0, String::len);
-        let values: [Value; 6] =
-            [progress.id.into(), seq.into(), step.kind().into(), data.into(), kept.into(), (*at_ms).into()];
+    for (place, event) in (1..).zip(&progress.events) {
+        let values: [Value; 6] = [
+            progress.id.into(),
+            (progress.last_seq + place).into(),
+            event.kind.into(),
+            event.data.as_str().into(),
+            event.kept.as_deref().into(),
+            event.at_ms.into(),
+        ];
         tx.execute(INSERT, &values).await?;
     }
+    let bytes: usize = progress.events.iter().map(NewEvent::bytes).sum();
     Ok(Some(i64::try_from(bytes).unwrap_or(i64::MAX)))
 }
 

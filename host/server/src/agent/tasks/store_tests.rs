@@ -20,7 +20,7 @@ async fn claimed(db: &Db, id: i64, from: Option<&Worker>, by: &Worker) -> Option
     task
 }
 
-async fn written(db: &Db, progress: &Progress<'_>) -> bool {
+async fn written(db: &Db, progress: &Progress) -> bool {
     let mut tx = db.begin().await.unwrap();
     let is_kept = write(&mut tx, progress, NOW_MS).await.unwrap().is_some();
     if is_kept {
@@ -36,20 +36,11 @@ async fn suspended(db: &Db, id: i64) -> bool {
     is_suspended
 }
 
-fn progress<'p>(worker: &'p Worker, id: i64, last_seq: i64, steps: &'p [Step]) -> Progress<'p> {
-    const TIMES_MS: [i64; 3] = [NOW_MS; 3];
-    let times_ms = &TIMES_MS[..steps.len()];
-    Progress {
-        id,
-        task_id: "t",
-        worker,
-        last_seq,
-        steps,
-        times_ms,
-        usage: Usage::default(),
-        context: None,
-        end: None,
-    }
+fn progress(worker: &Worker, id: i64, last_seq: i64, steps: &[Step]) -> Progress {
+    let numbered = (last_seq + 1..).zip(steps);
+    let events = numbered.map(|(seq, step)| NewEvent::of(step, seq, "t", NOW_MS)).collect();
+    let worker = worker.clone();
+    Progress { id, worker, last_seq, events, usage: Usage::default(), context: None, end: None }
 }
 
 fn thought(content: &str) -> Step {
@@ -63,15 +54,15 @@ async fn one_topic_runs_one_task_at_once() {
         let (first, second, other) =
             (ask(&db, &one, "1").await, ask(&db, &one, "2").await, ask(&db, &two, "3").await);
         let by = worker(1);
-        assert_eq!(next_waiting(&db).await.unwrap(), Some(first));
+        assert_eq!(next_waiting(&db, 1).await.unwrap(), [first]);
         assert_eq!(claimed(&db, first, None, &by).await.unwrap().status, Status::Running);
         assert!(claimed(&db, first, None, &by).await.is_none(), "it was begun");
-        assert_eq!(next_waiting(&db).await.unwrap(), Some(other));
+        assert_eq!(next_waiting(&db, 1).await.unwrap(), [other]);
         claimed(&db, other, None, &by).await.unwrap();
-        assert_eq!(next_waiting(&db).await.unwrap(), None);
+        assert_eq!(next_waiting(&db, 9).await.unwrap(), [0; 0]);
         let end = Some(End::Success);
         assert!(written(&db, &Progress { end, ..progress(&by, first, 0, &[]) }).await);
-        assert_eq!(next_waiting(&db).await.unwrap(), Some(second));
+        assert_eq!(next_waiting(&db, 1).await.unwrap(), [second]);
         let mut tx = db.begin().await.unwrap();
         assert_eq!(count_waiting(&mut tx, "local").await.unwrap(), Waiting { all: 1, own: 1 });
         assert_eq!(count_waiting(&mut tx, "token/7").await.unwrap(), Waiting { all: 1, own: 0 });
@@ -133,7 +124,7 @@ async fn a_suspended_task_gets_no_event_and_does_not_begin() {
         assert!(suspended(&db, id).await && suspended(&db, waiting).await);
         assert!(!suspended(&db, id).await, "it has ended");
         assert!(!written(&db, &progress(&by, id, 0, &[thought("late")])).await);
-        assert_eq!(next_waiting(&db).await.unwrap(), None);
+        assert_eq!(next_waiting(&db, 9).await.unwrap(), [0; 0]);
         assert!(claimed(&db, waiting, None, &by).await.is_none());
     })
     .await;
@@ -146,7 +137,7 @@ async fn only_steps_of_tasks_that_ended_long_ago_are_purged() {
         let by = worker(1);
         let ended = ask(&db, &topic, "old").await;
         let task_id = claimed(&db, ended, None, &by).await.unwrap().task_id;
-        let end = Some(End::Failed { code: "interrupted", message: "m" });
+        let end = Some(End::Failed { code: "interrupted".to_owned(), message: "m".to_owned() });
         assert!(
             written(&db, &Progress { end, ..progress(&by, ended, 0, &[thought("a"), thought("b")]) }).await
         );

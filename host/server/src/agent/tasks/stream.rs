@@ -104,7 +104,8 @@ impl Reader {
                 let id = u64::try_from(seq).ok()?;
                 return Some((Event { id, kind, data }, self));
             }
-            match self.more().await {
+            // In a box: a stream that waits needs no room for it.
+            match Box::pin(self.more()).await {
                 Ok(true) => {}
                 // Not `jobs::wait_for`: a stream sends each event on the way, and many readers share one subscription.
                 Ok(false) => _ = timeout(POLL, self.watch.changed()).await,

@@ -90,10 +90,7 @@ async fn check_datasources(state: &Agent, caller: &Caller, names: Option<&[Strin
         .iter()
         .enumerate()
         .filter(|(_, name)| !known.contains(name))
-        .map(|(place, name)| {
-            let message = format!("there is no data source `{name}`; GET /api/v1/datasources lists them");
-            Detail::new(format!("datasources[{place}]"), message)
-        })
+        .map(|(place, name)| Detail::new(format!("datasources[{place}]"), datasources::no_such(name)))
         .collect();
     if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
 }
@@ -203,8 +200,8 @@ pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<Mess
     let paging = call.query.paging();
     let db = state.db.snapshot().await?;
     let topic = readable(&db, &call.caller, call.path.topic_id).await?;
-    let (total, messages) = store::messages(&db, topic.id, &paging).await?;
+    let messages = store::messages(&db, &topic, &paging).await?;
     drop(db);
     let views = messages.into_iter().map(|message| MessageView::new(&topic.topic_id, message));
-    Ok(Bare::new(&List::new(&paging, total, views.collect::<Result<_, _>>()?)))
+    Ok(Bare::new(&List::new(&paging, topic.message_count, views.collect())))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use lakeport_base::Error;
-use lakeport_http::Paging;
+use lakeport_http::{PAGE_MAX_BYTES, Paging};
 use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::de::DeserializeOwned;
 
@@ -126,20 +126,30 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM topics WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Counts bytes of events. False: the topic was deleted.
-pub async fn add_bytes(tx: &mut Tx, topic: i64, bytes: i64) -> Result<bool, Error> {
+/// Counts bytes of events.
+pub async fn add_bytes(tx: &mut Tx, topic: i64, bytes: i64) -> Result<(), Error> {
     let values = [topic.into(), bytes.into()];
-    Ok(tx.execute("UPDATE topics SET bytes = bytes + $2 WHERE id = $1", &values).await? > 0)
+    tx.execute("UPDATE topics SET bytes = bytes + $2 WHERE id = $1", &values).await.map(drop)
 }
 
-/// Inserts a message and counts it; a question's task becomes the topic's last one. False: the topic was deleted.
-pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<bool, Error> {
+/// Locks a topic until the transaction ends. False: it was deleted.
+pub async fn lock_row(tx: &mut Tx, topic: i64) -> Result<bool, Error> {
+    const LOCK: Either = Either {
+        sqlite: "SELECT id FROM topics WHERE id = $1",
+        postgres: "SELECT id FROM topics WHERE id = $1 FOR UPDATE",
+    };
+    Ok(!tx.query(tx.words(LOCK), &[topic.into()]).await?.is_empty())
+}
+
+/// Inserts a message and counts it, with the bytes of its task's events; a question's task becomes the topic's last one.
+/// False: the topic was deleted.
+pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message, of_events: i64) -> Result<bool, Error> {
     const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, bytes = bytes + $5, updated_at = $2, \
         last_task_id = CASE WHEN $3 = 'user' THEN $4 ELSE last_task_id END WHERE id = $1";
     const INSERT: &str = "INSERT INTO messages (message_id, topic, task_id, role, content, artifacts, outcome, \
         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let (says, task_id) = (message.says.as_str(), message.task_id.as_str());
-    let bytes = message.bytes().into();
+    let bytes = message.bytes().saturating_add(of_events).into();
     let counted = [topic.into(), message.created_at_ms.into(), says.into(), task_id.into(), bytes];
     if tx.execute(COUNT, &counted).await? == 0 {
         return Ok(false);
@@ -159,21 +169,21 @@ pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<b
     Ok(true)
 }
 
-/// One page of a topic's messages, oldest first, and the total. 400 if they are too large for a page.
-pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<Message>), Error> {
+/// One page of a topic's messages, oldest first. 400 if they are too large for a page.
+pub async fn messages(db: &Db, topic: &Topic, paging: &Paging) -> Result<Vec<Message>, Error> {
     const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, outcome, created_at, feedback FROM messages \
         WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
-    const SUMS: &str = "SELECT (SELECT count(*) FROM messages WHERE topic = $1), \
-        CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+    const SUMS: &str = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
         (SELECT octet_length(content) + octet_length(artifacts) + coalesce(octet_length(outcome), 0) \
         + coalesce(octet_length(feedback), 0) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
         LIMIT $2 OFFSET $3) AS page";
-    let values = [topic.into(), paging.page_size.into(), paging.offset().into()];
-    let sums = db.read(SUMS, &values).await?;
-    let total = sums[0].get(0)?;
-    paging.refuse_over("page_size", sums[0].get(1)?, sums[0].get(2)?)?;
-    let rows = db.read(PAGE, &values).await?;
-    Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
+    let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
+    // The topic's bytes are those of all its messages but for outcomes and ratings, which are short.
+    if topic.bytes > PAGE_MAX_BYTES / 2 {
+        let sums = db.read(SUMS, &values).await?;
+        paging.refuse_over("page_size", sums[0].get(0)?, sums[0].get(1)?)?;
+    }
+    db.read(PAGE, &values).await?.into_iter().map(message).collect()
 }
 
 /// The questions that were answered before this task, with their answers, the newest first.
@@ -228,14 +238,14 @@ fn says(role: &str) -> Says {
     if role == Says::User.as_str() { Says::User } else { Says::Assistant }
 }
 
-fn message(row: &Row) -> Result<Message, Error> {
+fn message(mut row: Row) -> Result<Message, Error> {
     let role: String = row.get(2)?;
     Ok(Message {
-        message_id: row.get(0)?,
-        task_id: row.get(1)?,
+        message_id: row.take_text(0)?,
+        task_id: row.take_text(1)?,
         says: says(&role),
-        content: row.get(3)?,
-        artifacts: row.get(4)?,
+        content: row.take_text(3)?,
+        artifacts: row.take_text(4)?,
         outcome: stored(row.get(5)?)?,
         feedback: stored(row.get(7)?)?,
         created_at_ms: row.get(6)?,

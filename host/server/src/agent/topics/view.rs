@@ -1,10 +1,8 @@
 //! Topics and messages in answers.
 
-use lakeport_base::Error;
-use lakeport_http::{Paging, etag_of};
+use lakeport_http::{Paging, WrittenJson, etag_of};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Feedback, Message, Rating, Says, Topic};
@@ -100,7 +98,7 @@ pub struct MessageView {
     content: String,
     /// The stored artifacts.
     #[schemars(with = "Vec<ArtifactView>")]
-    artifacts: Box<RawValue>,
+    artifacts: WrittenJson,
     /// Of an answer: `answered`, `needs_clarification` or `refused`; null for a question.
     outcome: Option<String>,
     /// The meanings to choose from, if it needs clarification.
@@ -143,22 +141,22 @@ pub enum ArtifactCell {
 }
 
 impl MessageView {
-    pub fn new(topic_id: &str, message: Message) -> Result<MessageView, Error> {
+    pub fn new(topic_id: &str, message: Message) -> MessageView {
         let outcome = message.outcome.as_ref();
-        Ok(MessageView {
+        MessageView {
             message_id: message.message_id,
             topic_id: topic_id.to_owned(),
             task_id: message.task_id,
             role: message.says,
             content: message.content,
-            artifacts: RawValue::from_string(message.artifacts).map_err(Error::internal)?,
+            artifacts: WrittenJson(message.artifacts),
             outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
             candidates: outcome.map_or(&[][..], Outcome::candidates).to_vec(),
             reason: outcome.and_then(Outcome::reason).map(str::to_owned),
             suggestions: outcome.map_or(&[][..], Outcome::suggestions).to_vec(),
             feedback: message.feedback.map(FeedbackView::from),
             created_at: time_of(message.created_at_ms),
-        })
+        }
     }
 }
 

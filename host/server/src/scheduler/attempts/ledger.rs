@@ -1,16 +1,14 @@
-//! Marks and results of attempts, on their way to the store. Those that come while others are written are written together:
-//! a commit takes as long for one as for a hundred.
+//! Marks and results of attempts, on their way to the store in groups.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use lakeport_base::Error;
-use lakeport_store::Held;
+use lakeport_store::{Group, Held, WriteTogether};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
-use tokio::time::sleep;
 
 use super::log::Pending;
 use super::store::{self, Ended};
@@ -22,14 +20,15 @@ const TOGETHER: Duration = Duration::from_millis(2);
 const MANY_TOGETHER: Duration = Duration::from_millis(6);
 
 pub struct Ledger {
+    group: Group<Writer>,
+    /// Many results will come soon.
+    expects_many: AtomicBool,
+}
+
+struct Writer {
     state: Arc<Scheduler>,
     /// Nothing is written once it is lost.
     held: Arc<Held>,
-    waiting: Mutex<Vec<Entry>>,
-    /// Many results will come soon.
-    expects_many: AtomicBool,
-    /// Who has it writes all that waits.
-    turn: tokio::sync::Mutex<()>,
 }
 
 /// What is noted of an attempt.
@@ -53,19 +52,6 @@ pub struct End {
 struct Entry {
     task_run_id: i64,
     note: Note,
-    answer: oneshot::Sender<Result<bool, Error>>,
-}
-
-/// Entries that are being written. Should their writer stop before the end, they wait again: others need theirs.
-struct Batch<'l> {
-    waiting: &'l Mutex<Vec<Entry>>,
-    entries: Vec<Entry>,
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        self.waiting.lock().append(&mut self.entries);
-    }
 }
 
 /// Results that this server could not record while it had the lease, by attempt. It may get the lease again, and knows then
@@ -92,8 +78,7 @@ impl Unrecorded {
 
 impl Ledger {
     pub fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Ledger {
-        let (waiting, turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ledger { state, held, waiting, expects_many: AtomicBool::new(false), turn }
+        Ledger { group: Group::new(Writer { state, held }), expects_many: AtomicBool::new(false) }
     }
 
     /// Many results will come soon, or not.
@@ -103,90 +88,59 @@ impl Ledger {
 
     /// The lease under which attempts are made.
     pub fn held(&self) -> &Held {
-        &self.held
+        &self.group.writer().held
     }
 
     /// Writes it; false: the attempt has ended before.
     pub async fn write(&self, task_run_id: i64, note: Note) -> Result<bool, Error> {
-        let (answer, mut answered) = oneshot::channel();
-        let may_wait = matches!(note, Note::End(End { may_wait: true, .. }));
-        self.waiting.lock().push(Entry { task_run_id, note, answer });
-        if may_wait {
-            let is_one_of_many = self.expects_many.load(Ordering::Relaxed);
-            sleep(if is_one_of_many { MANY_TOGETHER } else { TOGETHER }).await;
-        }
-        {
-            let _turn = self.turn.lock().await;
-            if let Ok(answer) = answered.try_recv() {
-                return answer;
+        let wait = match &note {
+            Note::End(End { may_wait: true, .. }) if self.expects_many.load(Ordering::Relaxed) => {
+                MANY_TOGETHER
             }
-            self.write_waiting().await;
-        }
-        answered.await.unwrap_or_else(|_| Err(Error::internal(anyhow::anyhow!("a note was not written"))))
-    }
-
-    /// Writes all that waits together or, if that fails, each by itself, so that none fails because of another one.
-    async fn write_waiting(&self) {
-        let mut batch = Batch { waiting: &self.waiting, entries: std::mem::take(&mut *self.waiting.lock()) };
-        match self.try_write(&batch.entries).await {
-            Ok(written) => {
-                for (entry, is_written) in batch.entries.drain(..).zip(written) {
-                    let _ = entry.answer.send(Ok(is_written));
-                }
-            }
-            Err(error) if batch.entries.len() == 1 => {
-                for entry in batch.entries.drain(..) {
-                    let _ = entry.answer.send(Err(copy(&error)));
-                }
-            }
-            Err(_) => {
-                while let Some(entry) = batch.entries.last() {
-                    let written = self.try_write(std::slice::from_ref(entry)).await;
-                    if let Some(entry) = batch.entries.pop() {
-                        let _ = entry.answer.send(written.map(|written| written[0]));
-                    }
-                }
-            }
-        }
-    }
-
-    async fn try_write(&self, batch: &[Entry]) -> Result<Vec<bool>, Error> {
-        let (mut marks, mut ends) = (Vec::new(), Vec::new());
-        for Entry { task_run_id, note, .. } in batch {
-            match note {
-                Note::Mark(mark) => marks.push((*task_run_id, mark.as_str())),
-                Note::End(end) => ends.push((*task_run_id, &end.ended)),
-            }
-        }
-        let mut tx = self.state.db.begin().await?;
-        tx.guard(&self.held).await?;
-        store::set_marks(&mut tx, &marks).await?;
-        let ended = store::end(&mut tx, &ends, self.state.clock.now_ms()).await?;
-        let mut pieces = Vec::new();
-        for Entry { task_run_id, note, .. } in batch {
-            if let Note::End(end) = note
-                && ended.contains(task_run_id)
-            {
-                pieces.extend(end.log.pieces(*task_run_id));
-                if let Some(accessed) = &end.accessed {
-                    tx.execute_later(accessed.to_record(&self.state.db));
-                }
-                tx.changed(PROGRESS, end.run_id.to_string());
-            }
-        }
-        store::append(&mut tx, &pieces)?;
-        tx.commit().await?;
-        let is_written = |entry: &Entry| match entry.note {
-            Note::Mark(_) => true,
-            Note::End(_) => ended.contains(&entry.task_run_id),
+            Note::End(End { may_wait: true, .. }) => TOGETHER,
+            _ => Duration::ZERO,
         };
-        Ok(batch.iter().map(is_written).collect())
+        self.group.write(Entry { task_run_id, note }, wait).await
     }
 }
 
-fn copy(error: &Error) -> Error {
-    match error {
-        Error::Refused(refusal) => Error::Refused(refusal.clone()),
-        Error::Internal(cause) => Error::internal(anyhow::anyhow!("{cause:#}")),
+impl WriteTogether for Writer {
+    type Entry = Entry;
+    /// False: the attempt has ended before.
+    type Answer = bool;
+
+    fn write<'w>(&'w self, batch: &'w [Entry]) -> BoxFuture<'w, Result<Vec<bool>, Error>> {
+        Box::pin(async move {
+            let (mut marks, mut ends) = (Vec::new(), Vec::new());
+            for Entry { task_run_id, note } in batch {
+                match note {
+                    Note::Mark(mark) => marks.push((*task_run_id, mark.as_str())),
+                    Note::End(end) => ends.push((*task_run_id, &end.ended)),
+                }
+            }
+            let mut tx = self.state.db.begin().await?;
+            tx.guard(&self.held).await?;
+            store::set_marks(&mut tx, &marks).await?;
+            let ended = store::end(&mut tx, &ends, self.state.clock.now_ms()).await?;
+            let mut pieces = Vec::new();
+            for Entry { task_run_id, note } in batch {
+                if let Note::End(end) = note
+                    && ended.contains(task_run_id)
+                {
+                    pieces.extend(end.log.pieces(*task_run_id));
+                    if let Some(accessed) = &end.accessed {
+                        tx.execute_later(accessed.to_record(&self.state.db));
+                    }
+                    tx.changed(PROGRESS, end.run_id.to_string());
+                }
+            }
+            store::append(&mut tx, &pieces)?;
+            tx.commit().await?;
+            let is_written = |entry: &Entry| match entry.note {
+                Note::Mark(_) => true,
+                Note::End(_) => ended.contains(&entry.task_run_id),
+            };
+            Ok(batch.iter().map(is_written).collect())
+        })
     }
 }
