@@ -30,6 +30,7 @@ mod router;
 mod serve;
 mod stats;
 mod tls;
+mod written_json;
 
 pub use answer::{
     Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Script, Style, Wasm,
@@ -49,3 +50,4 @@ pub use router::Router;
 pub use serve::{raise_file_limit, run, terminated};
 pub use stats::Stats;
 pub use tls::{Secure, Tls};
+pub use written_json::WrittenJson;

@@ -1,5 +1,6 @@
 //! A reply: a status, headers, and a body that is complete or a stream.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -70,11 +71,27 @@ impl<S: Stream> Stream for Alone<S> {
     }
 }
 
+/// Bytes that a thread keeps for the next answer.
+const KEPT_BYTES: usize = 256 * 1024;
+
+thread_local! {
+    /// Where JSON is written first: an answer that grew piece by piece would take new memory again and again.
+    static WRITTEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Reply {
     /// 200 with the value as JSON.
     pub fn json<T: Serialize>(value: &T) -> Reply {
-        let body = serde_json::to_vec(value).expect("answers are plain data with text keys");
-        Reply::bytes(HeaderValue::from_static("application/json"), body.into())
+        let body = WRITTEN.with_borrow_mut(|written| {
+            written.clear();
+            serde_json::to_writer(&mut *written, value).expect("answers are plain data with text keys");
+            if written.capacity() > KEPT_BYTES {
+                Bytes::from(std::mem::take(written))
+            } else {
+                Bytes::copy_from_slice(written)
+            }
+        });
+        Reply::bytes(HeaderValue::from_static("application/json"), body)
     }
 
     /// 200 with these bytes.

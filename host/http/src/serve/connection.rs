@@ -98,11 +98,12 @@ fn service<S: Gate>(edge: Arc<Edge<S>>, activity: &Arc<Activity>, secure: bool) 
         if secure {
             request.extensions_mut().insert(Secure);
         }
-        async move {
+        // In a box: hyper keeps the room of what it is given until the connection ends, also while an answer streams.
+        Box::pin(async move {
             let in_stream = request.version() == Version::HTTP_2;
             let answer = edge.answer(peer, request).await;
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, busy, in_stream)))
-        }
+        })
     })
 }
 
