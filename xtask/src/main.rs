@@ -126,6 +126,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
     Bench { name: "executions", package: "lakeport-bench", binary: "bench-executions", on_databases: true },
     Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
+    Bench { name: "questions", package: "lakeport-bench", binary: "bench-questions", on_databases: false },
     Bench { name: "reads", package: "lakeport-bench", binary: "bench-reads", on_databases: true },
     Bench { name: "runs", package: "lakeport-bench", binary: "bench-runs", on_databases: true },
     Bench { name: "tables", package: "lakeport-bench", binary: "bench-tables", on_databases: true },
