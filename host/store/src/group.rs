@@ -63,8 +63,7 @@ impl<W: WriteTogether> Group<W> {
         &self.writer
     }
 
-    /// Writes an entry, with others that come until then; it waits for them this long, and for those that are being
-    /// written.
+    /// Writes an entry: waits this long for others, and for the group that is being written, then writes all that waits.
     pub async fn write(&self, entry: W::Entry, wait: Duration) -> Result<W::Answer, Error> {
         let (answer, mut answered) = oneshot::channel();
         {

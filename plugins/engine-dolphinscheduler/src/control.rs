@@ -17,6 +17,7 @@ struct Run {
     id: String,
     word: String,
     state: &'static str,
+    /// It has ended, but DolphinScheduler shows it as one that is to stop.
     is_stuck: bool,
     runs: u32,
 }

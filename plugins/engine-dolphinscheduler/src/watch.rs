@@ -161,7 +161,10 @@ impl Watch<'_> {
             }
         };
         // What a stopped run needs is asked for like a key.
-        if self.api.flavour.stops_at_timeout && row["state"] == "STOP" && timeouts::known(row).is_none() {
+        if self.api.flavour.stops_at_timeout
+            && instance::word(row) == "STOP"
+            && timeouts::known(row).is_none()
+        {
             if self.keys_left == 0 || call::remaining_ms() < SPARE_MS {
                 return Ok(false);
             }

@@ -59,10 +59,10 @@ impl Cache {
 
 /// The values that tasks share. Those of the server's own views are not among them: each caller sees other rows there.
 #[derive(Default)]
-pub struct Shared(Mutex<HashMap<SharedKey, Kept>>);
+pub struct Shared(Mutex<HashMap<SharedKey, Read>>);
 
 /// When they were read, and the values.
-type Kept = (Instant, Values);
+type Read = (Instant, Values);
 
 /// A field of a table, in a version of its data source's settings.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -237,18 +237,27 @@ fn unscaled(value: &Value, scale: usize) -> Option<i128> {
 
 /// Days since 1970.
 fn date(value: &Value) -> Option<i32> {
-    let date = NaiveDate::parse_from_str(value.as_str()?, "%Y-%m-%d").ok()?;
+    let text = value.as_str().filter(|text| has_long_year(text))?;
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
     date.num_days_from_ce().checked_sub(EPOCH_DAY)
 }
 
-/// Microseconds since 1970.
+/// Microseconds since 1970; `None` if there are parts of one.
 fn micros(value: &Value, is_utc: bool) -> Option<i64> {
-    let text = value.as_str()?.replacen('T', " ", 1);
-    if is_utc {
+    let text = value.as_str().filter(|text| has_long_year(text))?.replacen('T', " ", 1);
+    let at = if is_utc {
         let text = text.strip_suffix('Z').map_or(text.clone(), |text| format!("{text}+00"));
-        return Some(DateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f%#z").ok()?.timestamp_micros());
-    }
-    Some(NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?.and_utc().timestamp_micros())
+        DateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f%#z").ok()?.to_utc()
+    } else {
+        NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?.and_utc()
+    };
+    (at.timestamp_subsec_nanos() % 1_000 == 0).then(|| at.timestamp_micros())
+}
+
+/// `2026-…`: the century of `26-11-27` is not known.
+fn has_long_year(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-'
 }
 
 fn bytes(value: &Value) -> Option<Vec<u8>> {
@@ -328,6 +337,8 @@ mod tests {
         assert_eq!(kinds(&[("a", "")], json!([[9_007_199_254_740_993_i64], [0.5]])), [Kind::Text]);
         let too_long = "9".repeat(39);
         assert_eq!(kinds(&[("a", "NUMERIC")], json!([[too_long]])), [Kind::Text]);
+        let vague = json!([["26-11-27", "2026-11-27 10:00:00.123456789"]]);
+        assert_eq!(kinds(&[("a", "DATE"), ("b", "DATETIME")], vague), [Kind::Text, Kind::Text]);
         let nulls = json!([[null, null, null, null]]);
         let expected = [Kind::Integer, Kind::Decimal(0), Kind::Time { is_utc: true }, Kind::Text];
         assert_eq!(

@@ -145,9 +145,17 @@ pub async fn suspend(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
         WHERE id = (SELECT topic FROM agent_tasks WHERE id = $1)";
     const SUSPEND: &str = "UPDATE agent_tasks SET status = 'suspended', finished_at = $2 \
         WHERE id = $1 AND status IN ('waiting', 'running')";
-    // The topic before the task, as everywhere.
-    tx.execute(COUNT, &[id.into()]).await?;
-    tx.execute(SUSPEND, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
+    const LOCK: Either = Either {
+        sqlite: "SELECT id FROM topics WHERE id = (SELECT topic FROM agent_tasks WHERE id = $1)",
+        postgres: "SELECT id FROM topics WHERE id = (SELECT topic FROM agent_tasks WHERE id = $1) FOR UPDATE",
+    };
+    // The topic before the task, as everywhere; the events when no more can come.
+    tx.query(tx.words(LOCK), &[id.into()]).await?;
+    let is_suspended = tx.execute(SUSPEND, &[id.into(), now_ms.into()]).await? > 0;
+    if is_suspended {
+        tx.execute(COUNT, &[id.into()]).await?;
+    }
+    Ok(is_suspended)
 }
 
 /// The status of a task and the number of its last event. `None`: deleted.

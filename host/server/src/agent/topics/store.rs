@@ -178,7 +178,7 @@ pub async fn messages(db: &Db, topic: &Topic, paging: &Paging) -> Result<Vec<Mes
         + coalesce(octet_length(feedback), 0) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
         LIMIT $2 OFFSET $3) AS page";
     let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
-    // The topic's bytes are those of all its messages but for outcomes and ratings, which are short.
+    // The topic's bytes are at least those of its messages: only ratings are not counted, which are short.
     if topic.bytes > PAGE_MAX_BYTES / 2 {
         let sums = db.read(SUMS, &values).await?;
         paging.refuse_over("page_size", sums[0].get(0)?, sums[0].get(1)?)?;
