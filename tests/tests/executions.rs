@@ -379,6 +379,7 @@ fn tasks_waiting_for_a_source_are_cancellable() {
             assert_eq!((&killed["startTime"], killed["endTime"].is_string()), (&Value::Null, true));
         }
         eventually("it is gone", SOON, || (lake.server.get(&path).status == 404).then_some(()));
+        refused(&lake.server.get(&path), 404, "not_found");
         assert_eq!(lake.executions(&run), [] as [Value; 0], "a task that never began has no record");
 
         let again = lake.execute(waits);

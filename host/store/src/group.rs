@@ -136,13 +136,21 @@ fn copy(error: &Error) -> Error {
 mod tests {
     use std::sync::Arc;
 
-    use futures_util::future::join_all;
+    use futures_util::future::{join, join_all};
+    use tokio::sync::Semaphore;
+    use tokio::task::yield_now;
 
     use super::*;
 
-    /// Notes the groups; a group with a negative number fails.
-    #[derive(Default)]
-    struct Noting(Mutex<Vec<Vec<i64>>>);
+    /// Notes the groups, once it may write; a group with a negative number fails.
+    struct Noting {
+        groups: Mutex<Vec<Vec<i64>>>,
+        may_write: Semaphore,
+    }
+
+    fn group() -> Group<Noting> {
+        Group::new(Noting { groups: Mutex::default(), may_write: Semaphore::new(0) })
+    }
 
     impl WriteTogether for Noting {
         type Entry = i64;
@@ -150,8 +158,8 @@ mod tests {
 
         fn write<'w>(&'w self, entries: &'w [i64]) -> BoxFuture<'w, Result<Vec<i64>, Error>> {
             Box::pin(async move {
-                sleep(Duration::from_millis(1)).await;
-                self.0.lock().push(entries.to_vec());
+                let _may_write = self.may_write.acquire().await.unwrap();
+                self.groups.lock().push(entries.to_vec());
                 match entries.iter().find(|entry| **entry < 0) {
                     None => Ok(entries.iter().map(|entry| entry * 2).collect()),
                     Some(wrong) => Err(Error::conflict("wrong", format!("{wrong} is wrong"))),
@@ -160,37 +168,43 @@ mod tests {
         }
     }
 
+    /// The answers to entries of which the first is being written when the others come.
+    async fn written(group: &Group<Noting>, entries: &[i64]) -> Vec<Result<i64, Error>> {
+        let writing = join_all(entries.iter().map(|entry| group.write(*entry, Duration::ZERO)));
+        join(writing, async { group.writer().may_write.add_permits(1) }).await.0
+    }
+
     #[tokio::test]
     async fn what_comes_meanwhile_is_one_group() {
-        let group = Group::new(Noting::default());
-        let written = join_all((1..=5).map(|entry| group.write(entry, Duration::ZERO))).await;
-        let written: Vec<i64> = written.into_iter().map(Result::unwrap).collect();
+        let group = group();
+        let written: Vec<i64> =
+            written(&group, &[1, 2, 3, 4, 5]).await.into_iter().map(Result::unwrap).collect();
         assert_eq!(written, [2, 4, 6, 8, 10]);
-        assert!(group.writer().0.lock().len() <= 2, "{:?}", group.writer().0.lock());
+        assert_eq!(*group.writer().groups.lock(), [vec![1], vec![2, 3, 4, 5]]);
     }
 
     #[tokio::test]
     async fn none_fails_because_of_another_one() {
-        let group = Group::new(Noting::default());
-        let written = join_all([1, -2, 3].map(|entry| group.write(entry, Duration::from_millis(5)))).await;
+        let group = group();
+        let written = written(&group, &[1, -2, 3]).await;
         assert_eq!((written[0].as_ref().ok(), written[2].as_ref().ok()), (Some(&2), Some(&6)));
         assert_eq!(written[1].as_ref().unwrap_err().code(), "wrong");
     }
 
     #[tokio::test]
     async fn an_abandoned_turn_keeps_the_others_entries() {
-        let group = Arc::new(Group::new(Noting::default()));
-        let abandoned = {
+        let group = Arc::new(group());
+        let write = |entry| {
             let group = Arc::clone(&group);
-            tokio::spawn(async move { group.write(1, Duration::ZERO).await })
+            tokio::spawn(async move { group.write(entry, Duration::ZERO).await })
         };
-        tokio::task::yield_now().await;
-        let other = {
-            let group = Arc::clone(&group);
-            tokio::spawn(async move { group.write(2, Duration::ZERO).await })
-        };
-        tokio::task::yield_now().await;
+        let abandoned = write(1);
+        yield_now().await;
+        let other = write(2);
+        yield_now().await;
         abandoned.abort();
+        group.writer().may_write.add_permits(1);
         assert_eq!(other.await.unwrap().unwrap(), 4);
+        assert_eq!(*group.writer().groups.lock(), [vec![2, 1]]);
     }
 }
