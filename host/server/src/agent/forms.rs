@@ -76,7 +76,7 @@ pub enum ResultFormat {
     #[default]
     Csv,
     Ndjson,
-    /// Numbers, decimal numbers, truth values, dates, times and bytes as such, everything else as texts.
+    /// Whole, decimal and floating-point numbers, truth values, dates, timestamps and bytes as such, everything else as texts.
     Parquet,
 }
 
