@@ -8,7 +8,7 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::Transport;
 
 use crate::server::{Purpose, ServerDatabase};
-use crate::session::{Session, SqliteSession};
+use crate::session::{FileAccess, Session, SqliteSession};
 use crate::worker::WorkerProcesses;
 
 /// A physical database.
@@ -43,6 +43,11 @@ impl SqliteDatabase {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    async fn open(&self, access: FileAccess) -> Result<Arc<Session>, Error> {
+        let session = SqliteSession::open(&self.processes, &self.path, access).await?;
+        Ok(Arc::new(Session::Sqlite(session)))
+    }
 }
 
 impl Database {
@@ -64,11 +69,13 @@ impl Database {
         self.open(Purpose::Change).await
     }
 
-    /// A session for queries that is not reused, before or afterwards. It is read-only, or becomes so once
-    /// its views are created.
+    /// A session for queries. It is read-only, or becomes so once its views are created. One on a server is not reused,
+    /// before or afterwards: a statement may have left something in it.
     pub(crate) async fn open_to_query(&self, makes_views: bool) -> Result<Arc<Session>, Error> {
         let session = match self {
-            Database::Sqlite(_) => return self.open(Purpose::Read).await,
+            // Views need another authorizer, which comes with them.
+            Database::Sqlite(_) if makes_views => return self.open(Purpose::Read).await,
+            Database::Sqlite(file) => return file.open(FileAccess::Query).await,
             Database::Server(server) if makes_views => server.open_new(Purpose::Change).await?,
             Database::Server(server) => server.open_new(Purpose::Read).await?,
         };
@@ -77,11 +84,10 @@ impl Database {
     }
 
     async fn open(&self, purpose: Purpose) -> Result<Arc<Session>, Error> {
-        Ok(Arc::new(match self {
-            Database::Sqlite(file) => Session::Sqlite(
-                SqliteSession::open(&file.processes, file.path(), purpose == Purpose::Read).await?,
-            ),
-            Database::Server(server) => Session::Server(server.open(purpose).await?),
-        }))
+        match (self, purpose) {
+            (Database::Sqlite(file), Purpose::Read) => file.open(FileAccess::Read).await,
+            (Database::Sqlite(file), Purpose::Change) => file.open(FileAccess::Change).await,
+            (Database::Server(server), _) => Ok(Arc::new(Session::Server(server.open(purpose).await?))),
+        }
     }
 }

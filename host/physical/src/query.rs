@@ -31,7 +31,11 @@ pub struct QueryLimits {
 }
 
 /// A session for queries.
-pub struct QuerySession(Arc<Session>);
+pub struct QuerySession {
+    session: Arc<Session>,
+    /// It is not for other topics.
+    has_views: bool,
+}
 
 impl QuerySession {
     /// Opens a session that can read the tables of a database, or these views instead of them. Running
@@ -43,15 +47,17 @@ impl QuerySession {
     ) -> Result<QuerySession, Error> {
         let session = database.open_to_query(views.is_some()).await?;
         session.cancelled_by(cancelled);
-        session.restrict(views, OPEN_TIMEOUT).await?;
-        Ok(QuerySession(session))
+        if let Some(views) = views {
+            session.restrict(views, OPEN_TIMEOUT).await?;
+        }
+        Ok(QuerySession { session, has_views: views.is_some() })
     }
 
     /// Runs a statement that passed the guard. SQLite gives a computed column no type: it gets the type of
     /// its first value, or none without a value. Decimal numbers that a float holds exactly become numbers.
     pub async fn run(&self, statement: &ReadStatement, limits: QueryLimits) -> Result<RowSet, Error> {
         let QueryLimits { max_rows, max_bytes, timeout } = limits;
-        let mut found = self.0.read(statement, Bounds { max_rows, max_bytes, timeout }).await?;
+        let mut found = self.session.read(statement, Bounds { max_rows, max_bytes, timeout }).await?;
         let is_decimal = |column: &Column| DECIMALS.contains(&column.type_text.as_str());
         let decimals: Vec<usize> =
             (0..found.columns.len()).filter(|&place| is_decimal(&found.columns[place])).collect();
@@ -69,9 +75,10 @@ impl QuerySession {
         Ok(found)
     }
 
-    /// Closes the session cleanly.
+    /// Ends the session. A SQLite file may stay open for the next one: the authorizer let no statement leave anything
+    /// behind.
     pub async fn close(self) {
-        self.0.close().await;
+        if self.has_views { self.session.close().await } else { self.session.rest().await }
     }
 }
 

@@ -111,8 +111,8 @@ pub(crate) enum Authority {
 }
 
 impl Authority {
-    pub fn new(views: Option<&Views>, tables: &[String]) -> Authority {
-        let Some(views) = views else { return Authority::Tables };
+    /// Over these views of a file with these tables.
+    pub fn of_views(views: &Views, tables: &[String]) -> Authority {
         Authority::Views {
             outer: views.views.iter().map(|view| view.name.clone().into_owned()).collect(),
             inner: views.views.iter().map(|view| views.inner(view)).collect(),

@@ -17,7 +17,7 @@ use lakeport_sql::{ReadStatement, Statement, Transport};
 
 pub use self::authority::{Base, View, Views};
 pub(crate) use self::sqlite::SqliteSession;
-pub(crate) use self::sqlite_file::SqliteFile;
+pub(crate) use self::sqlite_file::{FileAccess, SqliteFile};
 use crate::script::{Bounds, Ran, Shown};
 use crate::server::ServerSession;
 
@@ -116,13 +116,11 @@ impl Session {
         self.own(statement.as_str(), timeout).await
     }
 
-    /// Installs the database's own access control where it has one; the views replace all tables.
-    pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
+    /// Replaces all tables by views, where the database has an access control of its own also for the session.
+    pub async fn restrict(&self, views: &Views, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.restrict(views, timeout).await,
             Session::Server(session) => {
-                session.keep_from_others();
-                let Some(views) = views else { return Ok(()) };
                 for statement in views.plain_statements() {
                     session.execute(&statement, timeout).await?;
                 }

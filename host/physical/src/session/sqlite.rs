@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{interval, sleep, timeout};
 
-use super::Views;
+use super::{FileAccess, Views};
 use crate::errors::STATEMENT_TOO_HEAVY;
 use crate::script::{Bounds, Ran, Shown};
 use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
@@ -39,11 +39,11 @@ impl SqliteSession {
     pub async fn open(
         processes: &WorkerProcesses,
         path: &Path,
-        read_only: bool,
+        access: FileAccess,
     ) -> Result<SqliteSession, Error> {
         let place = processes.place_for_file(path).await?;
         let mut worker = processes.take(Key::File(path.to_owned()), place)?;
-        let target = Target::Sqlite { path: path.to_owned(), read_only };
+        let target = Target::Sqlite { path: path.to_owned(), access };
         // A file may have to be recovered first: who does not wait for that must not break it off.
         let opening = tokio::spawn(async move {
             let opened = timeout(RECOVERY_MAX, worker.ask(&Request::Open(target))).await;
@@ -64,10 +64,10 @@ impl SqliteSession {
         *self.cancelled.lock() = Some(flag);
     }
 
-    /// Installs SQLite's authorizer. Creates the views first, in this session's own memory: that is its only
-    /// write.
-    pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
-        self.ask(Request::Restrict { views: views.cloned(), timeout }, timeout).await.map(drop)
+    /// Creates the views, in this session's own memory: that is its only write. Then SQLite's authorizer allows nothing
+    /// else.
+    pub async fn restrict(&self, views: &Views, timeout: Duration) -> Result<(), Error> {
+        self.ask(Request::Restrict { views: views.clone(), timeout }, timeout).await.map(drop)
     }
 
     /// Runs a reading statement that passed the guard.

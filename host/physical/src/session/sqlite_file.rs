@@ -15,6 +15,7 @@ use lakeport_bindings::host::data::{Column, RowSet};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
+use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions, Connection, Either, Executor, SqlSafeStr, Statement as _,
@@ -83,33 +84,52 @@ impl Drop for Waiting<'_> {
 /// The largest value in a session, bytes.
 const VALUE_MAX_BYTES: i32 = 128 * 1024 * 1024;
 
+/// What a session does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FileAccess {
+    Change,
+    /// Statements of the host and of dialects.
+    Read,
+    /// A user's or a model's statements: SQLite's authorizer judges them, too.
+    Query,
+}
+
 /// A file, open.
 pub(crate) struct SqliteFile {
     connection: Mutex<SqliteConnection>,
     watch: Arc<Watch>,
-    /// Its path, whether it is only read, and its device and number.
-    opened: (PathBuf, bool, Option<(u64, u64)>),
+    path: PathBuf,
+    access: FileAccess,
+    /// Its device and number.
+    number: Option<(u64, u64)>,
     rests: AtomicBool,
 }
 
 impl SqliteFile {
     /// Opens an existing file. Takes as long as SQLite needs to recover it: the caller decides how long it waits.
-    pub async fn open(path: &Path, read_only: bool) -> Result<SqliteFile, Error> {
+    pub async fn open(path: &Path, access: FileAccess) -> Result<SqliteFile, Error> {
         // SQLite's own error does not distinguish a missing file from one that may not be opened.
         if !tokio::fs::try_exists(path).await.unwrap_or(false) {
             return Err(error("unreachable", "the database file does not exist"));
         }
-        match SqliteFile::connect(path, read_only).await {
+        let file = match SqliteFile::connect(path, access).await {
             // SQLite rolls back the transaction of a program that died, which a read-only session may not do.
-            Err(cause) if read_only && is_unfinished(&cause) => {
-                SqliteFile::connect(path, false).await?.close().await;
-                SqliteFile::connect(path, true).await
+            Err(cause) if access != FileAccess::Change && is_unfinished(&cause) => {
+                SqliteFile::connect(path, FileAccess::Change).await?.close().await;
+                SqliteFile::connect(path, access).await?
             }
-            opened => opened,
+            opened => opened?,
+        };
+        if access == FileAccess::Query {
+            let mut connection = file.connection.lock().await;
+            let mut handle = connection.lock_handle().await.map_err(|cause| of_sqlite(&cause))?;
+            authority::install(&mut handle, Authority::Tables)?;
         }
+        Ok(file)
     }
 
-    async fn connect(path: &Path, read_only: bool) -> Result<SqliteFile, Error> {
+    async fn connect(path: &Path, access: FileAccess) -> Result<SqliteFile, Error> {
+        let read_only = access != FileAccess::Change;
         let mut options = SqliteConnectOptions::new()
             .filename(path)
             .read_only(read_only)
@@ -148,8 +168,14 @@ impl SqliteFile {
             .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
             .await
             .map_err(|cause| of_sqlite(&cause))?;
-        let opened = (path.to_owned(), read_only, number_of(path));
-        Ok(SqliteFile { connection: Mutex::new(connection), watch, opened, rests: AtomicBool::new(false) })
+        Ok(SqliteFile {
+            connection: Mutex::new(connection),
+            watch,
+            path: path.to_owned(),
+            access,
+            number: number_of(path),
+            rests: AtomicBool::new(false),
+        })
     }
 
     /// Interrupts running statements once the flag is set.
@@ -157,27 +183,24 @@ impl SqliteFile {
         *self.watch.cancelled.lock().expect("no panic while it is held") = Some(flag);
     }
 
-    /// Installs SQLite's authorizer. Creates the views first, in this session's own memory: that is its only
-    /// write.
-    pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
-        let statements = views.map(Views::statements).unwrap_or_default();
+    /// Creates the views, in this session's own memory: that is its only write. Then SQLite's authorizer allows nothing
+    /// else.
+    pub async fn restrict(&self, views: &Views, timeout: Duration) -> Result<(), Error> {
         self.within(timeout, async |connection: &mut SqliteConnection| {
             let said = |cause: sqlx::Error| of_sqlite(&cause);
-            if !statements.is_empty() {
-                connection.execute("PRAGMA query_only = OFF").await.map_err(said)?;
-                for statement in statements {
-                    let made = connection.execute(AssertSqlSafe(statement)).await;
-                    made.map_err(said)?;
-                }
-                connection.execute("PRAGMA query_only = ON").await.map_err(said)?;
+            connection.execute("PRAGMA query_only = OFF").await.map_err(said)?;
+            for statement in views.statements() {
+                let made = connection.execute(AssertSqlSafe(statement)).await;
+                made.map_err(said)?;
             }
+            connection.execute("PRAGMA query_only = ON").await.map_err(said)?;
             let tables: Vec<String> =
                 sqlx::query_scalar("SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")
                     .fetch_all(&mut *connection)
                     .await
                     .map_err(said)?;
             let mut handle = connection.lock_handle().await.map_err(said)?;
-            authority::install(&mut handle, Authority::new(views, &tables))
+            authority::install(&mut handle, Authority::of_views(views, &tables))
         })
         .await
     }
@@ -254,9 +277,11 @@ impl SqliteFile {
     }
 
     /// Begins a session with the file of an earlier one, if it is still this one.
-    pub fn wakes(&self, path: &Path, read_only: bool) -> bool {
-        let (own, own_mode, number) = &self.opened;
-        let is_it = own == path && *own_mode == read_only && number.is_some() && *number == number_of(path);
+    pub fn wakes(&self, path: &Path, access: FileAccess) -> bool {
+        let is_it = self.path == path
+            && self.access == access
+            && self.number.is_some()
+            && self.number == number_of(path);
         is_it && self.rests.swap(false, Ordering::Relaxed)
     }
 

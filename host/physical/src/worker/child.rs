@@ -138,10 +138,10 @@ async fn answer(
     cancelled: &Arc<AtomicBool>,
 ) -> Result<Reply, Error> {
     match (request, &mut *open) {
-        (Request::Open(Target::Sqlite { path, read_only }), Some(Open::Sqlite(file)))
-            if file.wakes(&path, read_only) => {}
-        (Request::Open(Target::Sqlite { path, read_only }), _) => {
-            let file = SqliteFile::open(&path, read_only).await?;
+        (Request::Open(Target::Sqlite { path, access }), Some(Open::Sqlite(file)))
+            if file.wakes(&path, access) => {}
+        (Request::Open(Target::Sqlite { path, access }), _) => {
+            let file = SqliteFile::open(&path, access).await?;
             file.cancelled_by(Arc::clone(cancelled));
             *open = Some(Open::Sqlite(file));
         }
@@ -151,7 +151,7 @@ async fn answer(
         (Request::Rest, Some(Open::Sqlite(file))) if file.rest().await => {}
         (Request::Close | Request::Rest, _) => close(open).await,
         (Request::Restrict { views, timeout }, Some(Open::Sqlite(file))) => {
-            file.restrict(views.as_ref(), timeout).await?;
+            file.restrict(&views, timeout).await?;
         }
         (Request::SetUp { reads_only }, Some(Open::Server(connection))) => {
             connection.check_set_up(reads_only).await?;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::script::{Bounds, Ran, Shown};
 use crate::server::{DriverSettings, Login};
-use crate::session::Views;
+use crate::session::{FileAccess, Views};
 
 /// The largest message, bytes. An answer holds at most the bytes that its statement allows, 8 MiB, and a
 /// little for each cell; a statement is smaller.
@@ -41,8 +41,8 @@ pub(crate) enum Request {
     Rest,
     /// The statement that runs shall end.
     Cancel,
-    /// Installs SQLite's authorizer.
-    Restrict { views: Option<Views>, timeout: Duration },
+    /// Creates these views and installs SQLite's authorizer, which allows nothing else.
+    Restrict { views: Views, timeout: Duration },
     /// Applies and checks the host's own settings of a server's session.
     SetUp { reads_only: bool },
     /// Checks that a server still answers.
@@ -58,7 +58,7 @@ pub(crate) enum Request {
 /// A database to open.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Target {
-    Sqlite { path: PathBuf, read_only: bool },
+    Sqlite { path: PathBuf, access: FileAccess },
     Server { login: Login, address: SocketAddr, driver: DriverSettings },
 }
 

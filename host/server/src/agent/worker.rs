@@ -325,6 +325,7 @@ async fn answer(
         user,
         unstored: Vec::new(),
         unstored_use: Spent::default(),
+        unlogged: access.unlogged(),
         bytes,
     };
     match failure {

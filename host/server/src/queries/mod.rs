@@ -1,10 +1,14 @@
 //! The log of queries: the tables they read and wrote, by whom and from where. It does not contain their texts.
 
 mod store;
+mod unlogged;
 
 use crate::core::Core;
 use crate::part::{Part, RetentionRule};
-pub use store::{Outcome, Query, Reader, readers, reads, record};
+#[cfg(test)]
+pub use store::testing;
+pub use store::{Outcome, Query, Reader, readers, reads};
+pub use unlogged::Unlogged;
 
 pub fn part() -> Part<Core> {
     Part {

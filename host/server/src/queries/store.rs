@@ -83,9 +83,11 @@ impl Query {
     }
 }
 
-pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
-    let Statement { sql, values } = query.to_record(db);
-    db.execute(sql, &values).await.map(drop)
+/// Adds all of them, or none.
+pub async fn record(db: &Db, queries: &[Query]) -> Result<(), Error> {
+    let mut tx = db.begin().await?;
+    queries.iter().for_each(|query| tx.execute_later(query.to_record(db)));
+    tx.commit().await
 }
 
 /// A reader of a table.
@@ -132,6 +134,24 @@ pub async fn readers(
     let values = [datasource_id.into(), table_id.into(), from_ms.into(), at_most.into()];
     let reader = |row: &Row| Ok(Reader { name: row.get(0)?, count: row.get(1)?, last_ms: row.get(2)? });
     db.read(READERS, &values).await?.iter().map(reader).collect()
+}
+
+#[cfg(test)]
+pub mod testing {
+    use super::{Outcome, Query};
+
+    /// An agent's query that read these tables.
+    pub fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
+        Query {
+            datasource_id: 3,
+            read: tables.iter().map(|(id, name)| (*id, (*name).to_owned())).collect(),
+            written: Vec::new(),
+            asked_by: "ada".to_owned(),
+            origin: "agent".into(),
+            outcome: Outcome::Success,
+            at_ms,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ use lakeport_plugins::{Answer, Topic};
 use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
+use crate::queries::Unlogged;
 use results::Kept;
 use samples::Cache;
 pub use samples::Shared as SharedSamples;
@@ -58,11 +59,13 @@ pub struct TopicAccess {
     samples: Cache,
     /// The number of queries so far.
     queries: AtomicU32,
+    unlogged: Arc<Unlogged>,
 }
 
 impl TopicAccess {
     pub fn new(state: Arc<Agent>, asked: Asked) -> Arc<TopicAccess> {
         Arc::new(TopicAccess {
+            unlogged: Arc::new(Unlogged::new(state.db.clone())),
             state,
             asked,
             sources: OnceCell::new(),
@@ -70,6 +73,11 @@ impl TopicAccess {
             samples: Cache::default(),
             queries: AtomicU32::new(0),
         })
+    }
+
+    /// Its queries that are not in the log yet.
+    pub fn unlogged(&self) -> Arc<Unlogged> {
+        Arc::clone(&self.unlogged)
     }
 
     /// Keeps the tables among a call's artifacts, for tools that draw or count them later in the task.

@@ -1,4 +1,4 @@
-//! Queries: judged, run in a read-only session with limits, and recorded in the log of queries.
+//! Queries: judged, run in a read-only session with limits, and noted for the log of queries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_physical::{QueryLimits, QuerySession, Views};
-use lakeport_store::Db;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::judge::{Judged, Used};
 use super::{TopicAccess, error, of_store, own};
 use crate::datasources::{Datasource, DatasourceClient};
-use crate::queries::{self, Outcome, Query};
+use crate::queries::{Outcome, Query};
 
 /// Queries of one task.
 const QUERIES_MAX: u32 = 200;
@@ -41,7 +40,7 @@ impl TopicAccess {
         self.run_as(&request.datasource, &request.sql, limits, ORIGIN).await
     }
 
-    /// Runs a statement within these limits; `origin` is for the log of queries.
+    /// Runs a statement within these limits; `origin` is for the log of queries, where [`Unlogged`] puts it.
     pub async fn run_as(
         &self,
         datasource: &str,
@@ -51,9 +50,13 @@ impl TopicAccess {
     ) -> Result<QueryResult, PluginError> {
         let source = self.sources().await?.named(datasource)?;
         let judged = self.judge(source, sql).await?;
-        let mut unwritten = self.unwritten(source, &judged.reads, origin);
+        let running = self.unlogged.begin(self.query(source, &judged.reads, origin));
         let answer = self.answer(source, &judged, limits).await;
-        unwritten.write(&answer).await;
+        running.ended(match &answer {
+            Ok(_) => Outcome::Success,
+            Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
+            Err(_) => Outcome::Failed,
+        });
         answer
     }
 
@@ -96,12 +99,13 @@ impl TopicAccess {
         Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
     }
 
-    fn unwritten(&self, source: &Datasource, reads: &[Used], origin: &'static str) -> Unwritten {
+    /// As the log keeps it.
+    fn query(&self, source: &Datasource, reads: &[Used], origin: &'static str) -> Query {
         let tables = reads.iter().filter_map(|used| {
             let (id, name) = used.known.clone()?;
             Some((i64::try_from(id).ok()?, name))
         });
-        let query = Query {
+        Query {
             datasource_id: source.id,
             read: tables.collect(),
             written: Vec::new(),
@@ -109,44 +113,7 @@ impl TopicAccess {
             origin: origin.into(),
             outcome: Outcome::Cancelled,
             at_ms: self.state.clock.now_ms(),
-        };
-        Unwritten { db: self.state.db.clone(), query: Some(query) }
-    }
-}
-
-/// A query that is not in the log yet. If the task is cancelled, dropping this writes it.
-struct Unwritten {
-    db: Db,
-    /// `None`: written.
-    query: Option<Query>,
-}
-
-impl Unwritten {
-    /// A failure to write the log does not withhold the answer.
-    async fn write(&mut self, answer: &Result<QueryResult, PluginError>) {
-        let Some(query) = self.query.as_mut() else { return };
-        query.outcome = match answer {
-            Ok(_) => Outcome::Success,
-            Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
-            Err(_) => Outcome::Failed,
-        };
-        record(&self.db, query).await;
-        self.query = None;
-    }
-}
-
-impl Drop for Unwritten {
-    fn drop(&mut self) {
-        if let Some(query) = self.query.take() {
-            let db = self.db.clone();
-            tokio::spawn(async move { record(&db, &query).await });
         }
-    }
-}
-
-async fn record(db: &Db, query: &Query) {
-    if let Err(cause) = queries::record(db, query).await {
-        tracing::error!("the log of queries was not written: {cause}");
     }
 }
 

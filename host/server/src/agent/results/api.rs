@@ -117,7 +117,9 @@ async fn run(
         cancelled: Arc::clone(&gone.0),
     };
     let access = TopicAccess::new(Arc::clone(state), asked);
-    access.run_as(&statement.datasource, &statement.sql, limits, origin).await.map_err(failed)
+    let ran = access.run_as(&statement.datasource, &statement.sql, limits, origin).await;
+    access.unlogged().log().await;
+    ran.map_err(failed)
 }
 
 /// Sets its flag when it is dropped.

@@ -38,6 +38,7 @@ use super::tasks::event::{Step, ToolResult};
 use super::tasks::log::{EventLog, Record};
 use super::tasks::store::{End, NewEvent, Progress, Worker};
 use super::topics::{Message, Says};
+use crate::queries::Unlogged;
 
 /// The most artifacts of an answer, and their bytes.
 const ARTIFACTS_MAX: usize = 30;
@@ -91,6 +92,7 @@ pub struct Run {
     pub unstored: Vec<i64>,
     /// The model's use that is not stored.
     pub unstored_use: Spent,
+    pub unlogged: Arc<Unlogged>,
     /// Bytes of the stored events, which are counted with the end.
     pub bytes: i64,
 }
@@ -373,6 +375,7 @@ impl Run {
             bytes_before: self.bytes,
             spent: self.unstored_use,
             user: self.user.clone(),
+            queries: self.unlogged.queries(),
         });
         let mut tries = 0;
         let written = loop {
@@ -391,6 +394,7 @@ impl Run {
         self.task.last_seq += self.unstored.len() as i64;
         self.unstored.clear();
         self.unstored_use = Spent::default();
+        self.unlogged.forget(record.queries.len());
         self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
     }

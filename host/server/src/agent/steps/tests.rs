@@ -15,6 +15,7 @@ use crate::agent::tasks::event::ToolError;
 use crate::agent::tasks::store;
 use crate::agent::testing::{ask, topic};
 use crate::agent::topics;
+use crate::queries::{Outcome, testing::query};
 
 const NOW_MS: i64 = 1_772_600_000_000;
 const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
@@ -105,6 +106,7 @@ async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Said>) -> (Run, 
         user: User { owner: "local".to_owned(), caller: "local".to_owned(), model: "script".to_owned() },
         unstored: Vec::new(),
         unstored_use: Spent::default(),
+        unlogged: Arc::new(Unlogged::new(db.clone())),
         bytes: 0,
     };
     (run, tools)
@@ -112,6 +114,19 @@ async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Said>) -> (Run, 
 
 async fn kinds(db: &Db, id: i64) -> Vec<&'static str> {
     store::steps(db, id).await.unwrap().unwrap().iter().map(Step::kind).collect()
+}
+
+#[tokio::test]
+async fn queries_are_logged_with_the_steps() {
+    on_each_store(async |db| {
+        let (mut run, _) = begun(&db, vec![call("echo"), call("echo"), answer("42")]).await;
+        run.unlogged.begin(query(&[(7, "orders")], NOW_MS)).ended(Outcome::Success);
+        run.run(None).await.unwrap();
+        assert!(run.unlogged.queries().is_empty());
+        let logged = db.read("SELECT table_name FROM query_log", &[]).await.unwrap();
+        assert_eq!(logged.len(), 1);
+    })
+    .await;
 }
 
 #[tokio::test]

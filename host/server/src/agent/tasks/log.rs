@@ -12,6 +12,7 @@ use super::store::{self, Progress};
 use crate::agent::TOPIC;
 use crate::agent::models::spent::{self, Spent, User};
 use crate::agent::topics::{self, Message};
+use crate::queries::Query;
 
 /// What a worker stores of its task at once.
 pub struct Record {
@@ -26,6 +27,8 @@ pub struct Record {
     /// The model's use since the last record, and whose it is.
     pub spent: Spent,
     pub user: User,
+    /// For the log of queries.
+    pub queries: Vec<Query>,
 }
 
 pub struct EventLog(Group<Writer>);
@@ -60,7 +63,7 @@ impl WriteTogether for Writer {
             let mut tx = self.db.begin().await?;
             let mut written = Vec::with_capacity(records.len());
             for record in records {
-                written.push(record.write(&mut tx, now_ms).await?);
+                written.push(record.write(&self.db, &mut tx, now_ms).await?);
             }
             if written.iter().any(Option::is_some) {
                 tx.commit().await?;
@@ -72,7 +75,7 @@ impl WriteTogether for Writer {
 
 impl Record {
     /// The bytes of its events. `None`, and nothing was changed: the task is not this worker's any more.
-    async fn write(&self, tx: &mut Tx, now_ms: i64) -> Result<Option<i64>, Error> {
+    async fn write(&self, db: &Db, tx: &mut Tx, now_ms: i64) -> Result<Option<i64>, Error> {
         let ends = self.progress.end.is_some();
         // The topic before the task, as everywhere.
         if ends && !topics::store::lock_row(tx, self.topic).await? {
@@ -92,6 +95,7 @@ impl Record {
         if self.spent != Spent::default() {
             spent::add(tx, &self.user, &self.spent, now_ms).await?;
         }
+        self.queries.iter().for_each(|query| tx.execute_later(query.to_record(db)));
         tx.changed(TOPIC, self.task_id.as_str());
         Ok(Some(bytes))
     }
