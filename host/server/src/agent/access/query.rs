@@ -40,7 +40,7 @@ impl TopicAccess {
         self.run_as(&request.datasource, &request.sql, limits, ORIGIN).await
     }
 
-    /// Runs a statement within these limits; `origin` is for the log of queries, where [`Unlogged`] puts it.
+    /// Runs a statement within these limits; `origin` is for the log of queries, where the query goes with the next step.
     pub async fn run_as(
         &self,
         datasource: &str,
