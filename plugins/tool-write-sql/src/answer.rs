@@ -14,7 +14,7 @@ use crate::plan::{
 use crate::schema::Schema;
 use crate::sql;
 use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
-use crate::understand::understand;
+use crate::understand::{self, Read, Several};
 use crate::words::chinese::is_han;
 
 /// An answer to a question.
@@ -49,16 +49,58 @@ pub fn answer(question: &str, schema: &Schema, today: Day) -> Result<Answer, Unc
 
 /// The same for further questions about one schema.
 pub fn answer_of(question: &str, known: &Known<'_>, today: Day) -> Result<Answer, Unclear> {
+    let read = understand::read(question, known, today);
+    let first = answer_with(question, &read, known, None, today);
+    let Err(Unclear::Ambiguous(word)) = first else { return first };
+    // Several tables have something of that name: the one by which the question can be answered, or else by fewer joins.
+    let mut found: Vec<((u8, usize), Answer)> = Vec::new();
+    let Some(kind) = read.ambiguous_kind(&word) else {
+        return Err(Unclear::Ambiguous(word));
+    };
+    for table in read.tables() {
+        if let Ok(answer) = answer_with(question, &read, known, Some(table), today) {
+            let layer = layer(&known.schema.table(table).name);
+            found.push(((layer, answer.tables.len()), answer));
+        }
+    }
+    found.sort_by_key(|(cost, _)| *cost);
+    found.dedup_by(|(_, one), (_, other)| one.sql == other.sql);
+    match &found[..] {
+        // A state of a thing and a state of what happened to it are different questions.
+        [_, _, ..] if kind == Several::Values => Err(Unclear::Ambiguous(word)),
+        [] => Err(Unclear::Ambiguous(word)),
+        [(one, _), (other, _), ..] if one == other => Err(Unclear::Ambiguous(word)),
+        _ => Ok(found.swap_remove(0).1),
+    }
+}
+
+/// How far a table is from what happened, by the prefix of its name: details before what was taken in, before summaries.
+pub fn layer(name: &str) -> u8 {
+    match name.split('_').next().unwrap_or_default().to_lowercase().as_str() {
+        "dws" => 2,
+        "ads" => 3,
+        "ods" | "stg" => 1,
+        _ => 0,
+    }
+}
+
+fn answer_with(
+    question: &str,
+    read: &Read,
+    known: &Known<'_>,
+    preferred: Option<usize>,
+    today: Day,
+) -> Result<Answer, Unclear> {
     let schema = known.schema;
     let labels = Labels { schema, chinese: is_chinese(question) };
-    let meaning = understand(question, known, today)?;
+    let meaning = read.meaning(known, preferred)?;
     let things = things(&meaning);
     let query = plan::plan(known, meaning, labels, today)?;
     Ok(Answer {
         things,
         sql: sql::write(&query, labels),
         title: explain::title(&query, labels),
-        explanation: explain::explanation(&query, labels),
+        explanation: explain::explanation(&query, labels) + &explain::repairs(&read.repaired, labels.chinese),
         tables: tables(&query, schema),
         shape: query.shape.word(),
         measures: named(&query, |_| true),
@@ -72,7 +114,7 @@ fn things(meaning: &Meaning) -> usize {
     let counted = meaning.measures.iter().chain(meaning.having.iter().map(|(measure, ..)| measure));
     let counted = counted.filter_map(|measure| match measure {
         Measure::Count(table) => Some(*table),
-        Measure::Different(_) | Measure::Made(..) => None,
+        Measure::Different(_) | Measure::Made(..) | Measure::Share(_) => None,
     });
     let grouped = meaning.groups.iter().filter_map(|group| match group {
         Group::Table(table) => Some(*table),
@@ -88,10 +130,10 @@ fn named(query: &Query, made: impl Fn(Expr) -> bool) -> Vec<String> {
 }
 
 fn tables(query: &Query, schema: &Schema) -> Vec<String> {
-    let absent = query.absent.iter().flat_map(|absent| {
-        std::iter::once(absent.child.table).chain(absent.steps.iter().map(|step| step.to()))
+    let related = query.absent.iter().chain(&query.present).flat_map(|related| {
+        std::iter::once(related.child.table).chain(related.steps.iter().map(|step| step.to()))
     });
-    let all = std::iter::once(query.from).chain(query.joins.iter().map(|step| step.to())).chain(absent);
+    let all = std::iter::once(query.from).chain(query.joins.iter().map(|step| step.to())).chain(related);
     let mut names: Vec<String> = Vec::new();
     for table in all {
         let name = &schema.table(table).name;

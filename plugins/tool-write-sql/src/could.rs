@@ -23,13 +23,21 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
         if offered.len() == QUESTIONS_MAX {
             break;
         }
-        let candidates = about(schema, table, chinese).into_iter();
+        let candidates = about(schema, table, chinese).into_iter().filter(|one| !is_of_other_kind(one));
         let fits =
             |candidate: &String| !offered.contains(candidate) && answer_of(candidate, known, today).is_ok();
         let found = candidates.into_iter().find(fits);
         offered.extend(found);
     }
     offered
+}
+
+/// Whether the host would read a question as one about tables: `How many lineage are there?`
+fn is_of_other_kind(question: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["lineage", "upstream", "downstream", "depend", "impact", "血缘", "上游", "下游"];
+    let lower = question.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// The most useful questions first.

@@ -1,9 +1,9 @@
 //! Explains the query and its assumptions for people, in English and in Chinese.
 
 use crate::calendar::Unit;
-use crate::labels::Labels;
+use crate::labels::{self, Labels};
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Absent, Column, Expr, Query};
+use crate::plan::query::{Column, Expr, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words::phrases::Compare;
@@ -36,14 +36,11 @@ pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
     let teller = Teller { schema: labels.schema, chinese: labels.chinese };
     let mut parts = vec![teller.source(query)];
     parts.extend(
-        query
-            .columns
-            .iter()
-            .filter(|column| column.measure)
-            .map(|column| teller.measure(column, query.of_groups)),
+        query.columns.iter().filter(|column| column.measure).map(|column| teller.measure(column, query)),
     );
     parts.extend(query.conditions.iter().map(|filter| teller.filter(filter)));
     parts.extend(query.outer.iter().flatten().map(|filter| teller.filter(filter)));
+    parts.extend(query.present.iter().map(|present| teller.present(present)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
     parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
     parts.extend(query.having.iter().map(|(_, compare, number)| {
@@ -110,8 +107,17 @@ impl Teller<'_> {
         }
     }
 
-    fn measure(&self, column: &Column, of_groups: bool) -> String {
+    fn measure(&self, column: &Column, query: &Query) -> String {
+        let of_groups = query.of_groups;
+        let share = query.share.as_ref().map(|share| self.filter(share)).unwrap_or_default();
         let what = match column.expr {
+            _ if query.averaged.is_some() => {
+                self.say("is the average of the groups' numbers", "为各组数值的平均")
+            }
+            Expr::Share(_) if self.chinese => format!("为满足“{share}”的行所占百分比"),
+            Expr::Share(_) => {
+                format!("is the percentage of rows, counting {share}")
+            }
             Expr::Rows if of_groups => self.say("counts groups", "为分组数"),
             Expr::Rows => self.say("counts rows", "为行数"),
             Expr::Present(place) if self.chinese => format!("为 {} 的行数，没有的计为 0", self.place(place)),
@@ -149,6 +155,12 @@ impl Teller<'_> {
             (Test::Between(least, most), false) => {
                 format!("only where {place} is between {least} and {most}")
             }
+            (Test::Versus(compare, func), true) => {
+                format!("{place} {} 全部记录的{}", sign(*compare), labels::func(*func, true))
+            }
+            (Test::Versus(compare, func), false) => {
+                format!("only where {place} {} the {}of all rows", sign(*compare), labels::func(*func, false))
+            }
             (Test::Present, true) => format!("{place} 有值"),
             (Test::Present, false) => format!("only where {place} is there"),
             (Test::Days(range), chinese) => {
@@ -166,7 +178,16 @@ impl Teller<'_> {
         }
     }
 
-    fn absent(&self, absent: &Absent) -> String {
+    fn present(&self, present: &Related) -> String {
+        let child = self.place(present.child);
+        let conditions: Vec<String> = present.conditions.iter().map(|filter| self.filter(filter)).collect();
+        match self.chinese {
+            true => format!("{child} 中要有：{}", conditions.join("、")),
+            false => format!("only those that {child} names, {}", conditions.join(" and ")),
+        }
+    }
+
+    fn absent(&self, absent: &Related) -> String {
         let child = self.place(absent.child);
         let mut text = if self.chinese {
             format!("不含 {child} 中出现的")
@@ -213,6 +234,25 @@ fn sign(compare: Compare) -> &'static str {
         Compare::AtLeast => "≥",
         Compare::Less => "<",
         Compare::AtMost => "≤",
+    }
+}
+
+/// Words that were read as others.
+pub fn repairs(repaired: &[(String, String)], chinese: bool) -> String {
+    let one = |(written, read): &(String, String)| match chinese {
+        true => format!("“{written}”按“{read}”理解。"),
+        false => format!(" {written:?} was read as {read:?}."),
+    };
+    repaired.iter().map(one).collect()
+}
+
+/// A question that says which data source it is about.
+pub fn in_source(question: &str, name: &str, chinese: bool) -> String {
+    let question = question.trim_end_matches(['?', '？', '。', '.', ' ']);
+    if chinese {
+        format!("数据源 {name} 中的{question}")
+    } else {
+        format!("{question} in the data source {name}?")
     }
 }
 

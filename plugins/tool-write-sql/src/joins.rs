@@ -102,6 +102,17 @@ impl Links {
         found.next().copied().filter(|_| found.next().is_none())
     }
 
+    /// Whether a field refers to a row of another table.
+    pub fn is_child(&self, place: Place) -> bool {
+        self.parent_of(place).is_some()
+    }
+
+    /// The only table whose rows a field refers to.
+    pub fn parent_of(&self, place: Place) -> Option<usize> {
+        let mut parents = self.0.iter().filter(|link| link.child == place).map(|link| link.parent.table);
+        parents.next().filter(|_| parents.next().is_none())
+    }
+
     /// Tables one step away.
     pub fn neighbours(&self, table: usize) -> Vec<usize> {
         let other = |link: &Link| match (link.child.table, link.parent.table) {

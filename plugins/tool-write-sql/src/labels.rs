@@ -3,7 +3,7 @@
 use crate::calendar::Unit;
 use crate::plan::query::{Column, Expr};
 use crate::schema::{Place, Schema};
-use crate::understand::meaning::Measure;
+use crate::understand::meaning::{Filter, Measure, Test};
 use crate::understand::names::PREFIXES;
 use crate::words::chinese::is_han;
 use crate::words::english::singular;
@@ -54,19 +54,27 @@ impl Labels<'_> {
             (Measure::Count(table), false) => format!("number of {}", self.table(table).replace('_', " ")),
             (Measure::Different(place), true) => format!("不同{}数", self.field(place)),
             (Measure::Different(place), false) => format!("number of different {}", self.field(place)),
+            (Measure::Share(place), true) => format!("{}占比(%)", self.field(place)),
+            (Measure::Share(place), false) => format!("share of {} (%)", self.field(place)),
             (Measure::Made(func, place), chinese) => {
-                let word = match (func, chinese) {
-                    (Func::Sum, true) => "总",
-                    (Func::Average, true) => "平均",
-                    (Func::Least, true) => "最小",
-                    (Func::Greatest, true) => "最大",
-                    (Func::Sum, false) => "total ",
-                    (Func::Average, false) => "average ",
-                    (Func::Least, false) => "minimum ",
-                    (Func::Greatest, false) => "maximum ",
-                };
-                format!("{word}{}", self.field(place))
+                format!("{}{}", self::func(func, chinese), self.field(place))
             }
+        }
+    }
+
+    /// `share of cancelled (%)`
+    pub fn share(&self, share: &Filter) -> String {
+        let values =
+            if let Test::Among(values, _) = &share.test { values.join(" / ") } else { String::new() };
+        if self.chinese { format!("{values}占比(%)") } else { format!("share of {values} (%)") }
+    }
+
+    /// The average of a number of each row of a table.
+    pub fn average(&self, measure: Measure, tables: &[usize]) -> String {
+        let of = tables.first().map(|table| self.one(*table)).unwrap_or_default();
+        match self.chinese {
+            true => format!("平均每个{of}的{}", self.measure(measure)),
+            false => format!("average {} per {}", self.measure(measure), of.replace('_', " ")),
         }
     }
 
@@ -113,5 +121,19 @@ impl Labels<'_> {
                 columns[at].alias = format!("{} {}", columns[at].alias, at + 1);
             }
         }
+    }
+}
+
+/// The word for a function before its field.
+pub fn func(func: Func, chinese: bool) -> &'static str {
+    match (func, chinese) {
+        (Func::Sum, true) => "总",
+        (Func::Average, true) => "平均",
+        (Func::Least, true) => "最小",
+        (Func::Greatest, true) => "最大",
+        (Func::Sum, false) => "total ",
+        (Func::Average, false) => "average ",
+        (Func::Least, false) => "minimum ",
+        (Func::Greatest, false) => "maximum ",
     }
 }

@@ -22,8 +22,11 @@ mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_managers;
+#[cfg(test)]
 mod tests_of_numbers;
 mod understand;
+mod which;
 mod words;
 
 use lakeport_sdk::serde_json::{self, Value, json};
@@ -118,7 +121,9 @@ fn best(
 ) -> Result<(String, Answer), Error> {
     let mut refusals: Vec<Unclear> = Vec::new();
     let mut answers: Vec<(String, Answer)> = Vec::new();
-    let mut could = Vec::new();
+    let mut could: Vec<(String, String)> = Vec::new();
+    let mut tried = Vec::new();
+    let mut which = Vec::new();
     let until = clock::now() + SAMPLING_MS;
     for (at, mut source) in sources.into_iter().enumerate() {
         if at >= SOURCES_MAX && !answers.is_empty() {
@@ -129,27 +134,67 @@ fn best(
         match answer::answer_of(question, &known, today) {
             Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
             Err(unclear) => {
+                if let Unclear::Ambiguous(word) = &unclear
+                    && which.is_empty()
+                {
+                    which = which::readings(question, word, &known, today, chinese);
+                }
                 refusals.push(unclear);
                 if answers.is_empty() && could.len() < could::QUESTIONS_MAX {
-                    could.extend(could::questions(question, &known, today, chinese));
+                    let offered = could::questions(question, &known, today, chinese);
+                    let name = &source.schema.datasource;
+                    could.extend(offered.into_iter().map(|question| (name.clone(), question)));
                 }
             }
+        }
+        if answers.is_empty() {
+            tried.push(source.schema);
         }
     }
     match chosen(answers, preferred) {
         Ok(Some(found)) => return Ok(found),
         Ok(None) => {}
-        Err(unclear) => refusals.insert(0, unclear),
+        Err(unclear) => {
+            if let Unclear::Sources(names) = &unclear {
+                which = names.iter().map(|name| explain::in_source(question, name, chinese)).collect();
+            }
+            refusals.insert(0, unclear);
+        }
     }
     // The refusal of a source that knows all words is more useful than of one that does not.
     let told = refusals.iter().find(|unclear| !matches!(unclear, Unclear::Word(_))).or(refusals.first());
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |unclear| explain::refusal(unclear, chinese));
     let error = Error::new("cannot_answer", message);
+    if matches!(told, Some(Unclear::Ambiguous(_) | Unclear::Sources(_))) && !which.is_empty() {
+        return Err(which.into_iter().fold(error, |error, question| error.with("candidate", question)));
+    }
+    let could = told_apart(could, &tried, preferred, today, chinese);
     Err(could
         .into_iter()
         .take(could::QUESTIONS_MAX)
         .fold(error, |error, question| error.with("could", question)))
+}
+
+/// Questions with the data source's name where another one could answer them, too; each once.
+fn told_apart(
+    could: Vec<(String, String)>,
+    sources: &[schema::Schema],
+    preferred: Option<&str>,
+    today: Day,
+    chinese: bool,
+) -> Vec<String> {
+    let knowns: Vec<Known> = sources.iter().map(Known::of).collect();
+    let mut offered: Vec<String> = Vec::new();
+    for (name, question) in could {
+        let answers = |known: &&Known| answer::answer_of(&question, known, today).is_ok();
+        let several = knowns.iter().filter(answers).count() > 1 && preferred != Some(name.as_str());
+        let question = if several { explain::in_source(&question, &name, chinese) } else { question };
+        if !offered.contains(&question) {
+            offered.push(question);
+        }
+    }
+    offered
 }
 
 /// The best of several answers, if one is unambiguous.

@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Absent, Expr, Query};
+use crate::plan::query::{Column, Expr, Query, Related};
 use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func};
@@ -17,7 +17,8 @@ const CALENDAR_MAX: u32 = 4_000;
 
 /// The text of a query.
 pub fn write(query: &Query, labels: Labels<'_>) -> String {
-    let writer = Writer { schema: labels.schema, dialect: labels.schema.dialect };
+    let writer =
+        Writer { schema: labels.schema, dialect: labels.schema.dialect, share: query.share.as_ref() };
     match query.calendar {
         Some((unit, range)) => writer.series(query, unit, range, labels.unit(unit)),
         None => writer.select(query),
@@ -27,17 +28,27 @@ pub fn write(query: &Query, labels: Labels<'_>) -> String {
 struct Writer<'a> {
     schema: &'a Schema,
     dialect: Dialect,
+    /// The condition of a percentage.
+    share: Option<&'a Filter>,
 }
 
 impl Writer<'_> {
     fn select(&self, query: &Query) -> String {
-        let columns: Vec<String> = query
-            .columns
-            .iter()
-            .map(|column| format!("{} AS {}", self.shown(column.expr), self.name(&column.alias)))
-            .collect();
+        let number = self.name("number");
+        let shown_as = |column: &Column| {
+            let shown = match query.averaged {
+                Some(_) => self.dialect.average(&number),
+                None => self.shown(column.expr),
+            };
+            format!("{shown} AS {}", self.name(&column.alias))
+        };
+        let columns: Vec<String> = query.columns.iter().map(shown_as).collect();
         let different = if query.different { "DISTINCT " } else { "" };
-        let shown = if query.of_groups { "1".to_owned() } else { columns.join(", ") };
+        let shown = match query.averaged {
+            _ if query.of_groups => "1".to_owned(),
+            Some(expr) => format!("{} AS {number}", self.expr(expr)),
+            None => columns.join(", "),
+        };
         let mut sql = format!("SELECT {different}{shown}\n{}", self.rows(query));
         if !query.groups.is_empty() {
             let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
@@ -63,7 +74,7 @@ impl Writer<'_> {
         if !query.columns.iter().all(|column| column.measure) {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
-        if query.of_groups {
+        if query.of_groups || query.averaged.is_some() {
             sql = format!(
                 "SELECT {}\nFROM (\n  {}\n){}",
                 columns.join(", "),
@@ -212,7 +223,8 @@ impl Writer<'_> {
         });
         let mut conditions: Vec<String> =
             query.conditions.iter().map(|filter| self.condition(filter)).collect();
-        conditions.extend(query.absent.as_ref().map(|absent| self.absent(absent)));
+        conditions.extend(query.present.iter().map(|present| self.related(present, "IN")));
+        conditions.extend(query.absent.as_ref().map(|absent| self.related(absent, "NOT IN")));
         if !conditions.is_empty() {
             push(&mut sql, "WHERE", &conditions.join(" AND "));
         }
@@ -235,15 +247,15 @@ impl Writer<'_> {
         format!("{}{on}", self.joins(steps).replace("\nJOIN ", "\nLEFT JOIN "))
     }
 
-    fn absent(&self, absent: &Absent) -> String {
-        let child = self.field(absent.child);
+    fn related(&self, related: &Related, within: &str) -> String {
+        let child = self.field(related.child);
         let mut conditions = vec![format!("{child} IS NOT NULL")];
-        conditions.extend(absent.conditions.iter().map(|filter| self.condition(filter)));
+        conditions.extend(related.conditions.iter().map(|filter| self.condition(filter)));
         format!(
-            "{} NOT IN (SELECT {child} FROM {}{} WHERE {})",
-            self.field(absent.key),
-            self.table(absent.child.table),
-            self.joins(&absent.steps).replace('\n', " "),
+            "{} {within} (SELECT {child} FROM {}{} WHERE {})",
+            self.field(related.key),
+            self.table(related.child.table),
+            self.joins(&related.steps).replace('\n', " "),
             conditions.join(" AND "),
         )
     }
@@ -295,6 +307,10 @@ impl Writer<'_> {
                     Func::Greatest => format!("MAX({number})"),
                 }
             }
+            Expr::Share(_) => {
+                let condition = self.share.map_or_else(|| "1 = 0".to_owned(), |share| self.condition(share));
+                self.dialect.average(&format!("CASE WHEN {condition} THEN 100.0 ELSE 0.0 END"))
+            }
             Expr::Start(unit, place) => self.dialect.start(unit, &self.field(place)),
         }
     }
@@ -330,6 +346,13 @@ impl Writer<'_> {
                     range.before.map(|day| format!("{field} < {}", self.dialect.literal(&day.to_string())));
                 from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
             }
+            Test::Versus(compare, func) => format!(
+                "{} {} (SELECT {} FROM {})",
+                self.number(filter.place),
+                sign(*compare),
+                self.expr(Expr::Made(*func, filter.place)),
+                self.table(filter.place.table)
+            ),
             Test::Present => format!("{field} IS NOT NULL"),
         }
     }

@@ -2,9 +2,11 @@
 //! meaning with words that the query would ignore.
 
 use super::Planner;
-use crate::schema::Place;
-use crate::understand::meaning::{By, Group, Measure, Unclear};
-use crate::words::phrases::Func;
+use crate::answer::layer;
+use crate::schema::{Kind, Place};
+use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
+use crate::understand::names::{Named, Names};
+use crate::words::phrases::{Compare, Func};
 use crate::words::{concept, english};
 
 /// Last words of fields whose values add up.
@@ -12,7 +14,39 @@ const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "prof
 /// Words of fields whose single values are of no interest.
 const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 
+fn ends_as_identifier(name: &str) -> bool {
+    let words = english::name_words(name);
+    words.last().is_some_and(|last| matches!(last.as_str(), "id" | "code" | "no" | "key" | "name"))
+}
+
 impl Planner<'_> {
+    /// `Who are our top 5 customers?` By what they bought, if something says that.
+    pub(super) fn rank_by_sales(&mut self, names: &Names) {
+        let meaning = &self.meaning;
+        let is_open = meaning.top
+            && !meaning.first
+            && meaning.rank.is_none()
+            && meaning.order.is_none()
+            && meaning.measures.is_empty()
+            && meaning.groups.is_empty();
+        let [entity] = meaning.tables[..] else { return };
+        if !is_open {
+            return;
+        }
+        let sold = names.list.iter().filter_map(|(concepts, named)| match named {
+            Named::Field(place, _) if concepts.len() == 1 && concepts[0] == "sale" => Some(*place),
+            _ => None,
+        });
+        let reaches = |place: &Place| {
+            let way = self.way(&[place.table], entity);
+            place.table != entity && way.is_ok_and(|way| way.iter().all(|step| step.up))
+        };
+        let mut sold: Vec<Place> = sold.filter(reaches).collect();
+        sold.sort_by_key(|place| layer(&self.schema.table(place.table).name));
+        sold.dedup();
+        self.meaning.rank = sold.first().map(|place| (By::Field(*place), true));
+    }
+
     /// `How many customers have more than 30 orders?` counts the groups of an answer: customers by their
     /// orders.
     pub(super) fn count_of_groups(&mut self) -> Option<usize> {
@@ -34,6 +68,49 @@ impl Planner<'_> {
         Some(table)
     }
 
+    /// `average sales amount per customer`: of what each of them bought, and not of single sales.
+    pub(super) fn average_of_groups(&mut self) {
+        let [Group::Table(table)] = self.meaning.groups[..] else { return };
+        let meaning = &self.meaning;
+        let plain = meaning.unit.is_none()
+            && !meaning.trend
+            && meaning.rank.is_none()
+            && meaning.order.is_none()
+            && meaning.limit.is_none()
+            && meaning.having.is_empty();
+        match (&meaning.measures[..], &meaning.items[..]) {
+            ([Measure::Made(Func::Average, place)], [])
+                if meaning.per && plain && place.table != table && self.flows(*place) =>
+            {
+                self.meaning.measures = vec![Measure::Made(Func::Sum, *place)];
+                self.meaning.averages_groups = true;
+            }
+            ([], [place]) if meaning.averages_groups && self.sums(*place) => {
+                self.meaning.measures = vec![Measure::Made(Func::Sum, *place)];
+                self.meaning.items.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// `orders last month`: their number, unless it asks for a list.
+    pub(super) fn count_what_is_named(&mut self) {
+        let meaning = &mut self.meaning;
+        let [table] = meaning.tables[..] else { return };
+        let plain = meaning.measures.is_empty()
+            && meaning.items.is_empty()
+            && meaning.groups.is_empty()
+            && meaning.rank.is_none()
+            && meaning.order.is_none()
+            && meaning.limit.is_none()
+            && meaning.having.is_empty()
+            && meaning.without.is_none()
+            && meaning.verbs.is_empty();
+        if plain && meaning.bare && meaning.range.is_some() && meaning.unit.is_none() && !meaning.trend {
+            meaning.measures.push(Measure::Count(table));
+        }
+    }
+
     /// `订单金额` of each month, or of last month, is the sum of amounts.
     pub(super) fn sum_what_sums(&mut self) {
         let meaning = &self.meaning;
@@ -52,7 +129,11 @@ impl Planner<'_> {
     /// `the name of each customer` is a plain list.
     pub(super) fn groups_without_numbers(&mut self) -> Result<(), Unclear> {
         let meaning = &mut self.meaning;
-        let asks_for_numbers = !meaning.measures.is_empty() || !meaning.having.is_empty();
+        let by_number = |by: Option<(By, bool)>| matches!(by, Some((By::Measure(_), _)));
+        let asks_for_numbers = !meaning.measures.is_empty()
+            || !meaning.having.is_empty()
+            || by_number(meaning.rank)
+            || by_number(meaning.order);
         if asks_for_numbers || meaning.groups.is_empty() || meaning.unit.is_some() || meaning.trend {
             return Ok(());
         }
@@ -72,7 +153,11 @@ impl Planner<'_> {
                 meaning.tables.extend(tables);
                 Ok(())
             }
-            (_, Some(table)) if meaning.per && meaning.items.is_empty() && meaning.limit.is_none() => {
+            (_, Some(table))
+                if (meaning.per || meaning.averages_groups)
+                    && meaning.items.is_empty()
+                    && meaning.limit.is_none() =>
+            {
                 meaning.measures.push(Measure::Count(table));
                 Ok(())
             }
@@ -88,6 +173,22 @@ impl Planner<'_> {
         // `which month` without a ranking.
         if meaning.which && (!matches!(meaning.rank, Some((By::Measure(_), _))) || !meaning.groups.is_empty())
         {
+            return Err(Unclear::Shape);
+        }
+        // `the share of revenue that comes from Beijing` is none of rows.
+        let has_share = meaning.measures.iter().any(|measure| matches!(measure, Measure::Share(_)));
+        if has_share && meaning.items.iter().any(|item| self.schema.field(*item).is_number()) {
+            return Err(Unclear::Shape);
+        }
+        // An average of single sales per day, or per customer, is not what is meant.
+        let of_sales =
+            |measure: &Measure| matches!(measure, Measure::Made(Func::Average, place) if self.flows(*place));
+        let of_things = meaning.groups.iter().any(|group| matches!(group, Group::Table(_)));
+        if meaning.measures.iter().any(of_sales) && (of_things || meaning.unit.is_some() || meaning.trend) {
+            return Err(Unclear::Shape);
+        }
+        let told_apart = matches!(meaning.groups[..], [Group::Table(_)]) && meaning.measures.len() == 1;
+        if meaning.averages_groups && (!told_apart || is_ordered || meaning.unit.is_some() || meaning.trend) {
             return Err(Unclear::Shape);
         }
         if meaning.top && !is_ordered {
@@ -131,8 +232,14 @@ impl Planner<'_> {
         if !meaning.having.is_empty() && meaning.measures.is_empty() {
             meaning.measures.extend(meaning.having.iter().map(|(measure, ..)| *measure));
             meaning.measures.dedup();
+            if !meaning.items.is_empty() && meaning.rank.is_none() {
+                meaning.hidden.clone_from(&meaning.measures);
+            }
         }
+        self.rank_kinds();
         // The greatest of another table's field over several things means its sum.
+        let adds_up = matches!(self.meaning.rank, Some((By::Field(place), _)) if self.sums(place));
+        let meaning = &mut self.meaning;
         if let Some((By::Field(place), greatest)) = meaning.rank
             && let Some(entity) = meaning
                 .tables
@@ -143,13 +250,10 @@ impl Planner<'_> {
             && meaning.measures.is_empty()
             && !meaning.tables.contains(&place.table)
         {
-            // `the customer with the highest order amount` may mean a single order; a word such as sales is
-            // always a sum.
-            let words = english::name_words(&self.schema.field(place).name);
-            let flows = words.iter().any(|word| FLOWS.contains(&concept(word).as_str()));
+            // `the employee with the highest bonus`: what does not add up is of one row.
             let one = meaning.limit == Some(1) || meaning.limit.is_none() && meaning.one;
-            if one && !flows {
-                return Err(Unclear::Ambiguous(self.schema.field(place).name.clone()));
+            if one && !adds_up {
+                return Ok(());
             }
             let sum = Measure::Made(Func::Sum, place);
             meaning.rank = Some((By::Measure(sum), greatest));
@@ -163,6 +267,57 @@ impl Planner<'_> {
                 meaning.items.iter().map(|item| Group::Field(*item)).collect()
             };
         }
+        Ok(())
+    }
+
+    /// `the channel with the highest order amount`, `top 3 categories by sales`: of all rows of each together.
+    fn rank_kinds(&mut self) {
+        let (ranks, by) = (self.meaning.rank.is_some(), self.meaning.rank.or(self.meaning.order));
+        let Some((By::Field(place), greatest)) = by else { return };
+        let is_kind = |item: &Place| {
+            self.schema.field(*item).kind() == Kind::Text
+                && self.schema.title(item.table) != Some(*item)
+                && self.schema.key(item.table) != Some(*item)
+                && !ends_as_identifier(&self.schema.field(*item).name)
+                && self.way(&[place.table], item.table).is_ok_and(|way| way.iter().all(|step| step.up))
+        };
+        let items = &self.meaning.items;
+        let kinds = !items.is_empty() && items.iter().all(is_kind);
+        if !kinds || !self.meaning.measures.is_empty() || !self.meaning.groups.is_empty() || !self.sums(place)
+        {
+            return;
+        }
+        let sum = Measure::Made(Func::Sum, place);
+        let by_sum = Some((By::Measure(sum), greatest));
+        if ranks {
+            self.meaning.rank = by_sum;
+        } else {
+            self.meaning.order = by_sum;
+        }
+        self.meaning.measures.push(sum);
+        self.meaning.groups = self.meaning.items.iter().map(|item| Group::Field(*item)).collect();
+    }
+
+    /// `orders of the oldest customer`: a number of the rows that belong to the first of a ranking.
+    pub(super) fn rank_of_a_parent(&mut self) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        let (Some((By::Field(place), greatest)), [measure]) = (meaning.rank, &meaning.measures[..]) else {
+            return Ok(());
+        };
+        let plain = meaning.groups.is_empty()
+            && meaning.items.is_empty()
+            && meaning.unit.is_none()
+            && meaning.limit.is_none_or(|limit| limit == 1)
+            && meaning.filters.iter().all(|filter| filter.place.table != place.table);
+        let base = measure.table();
+        if !plain || base == place.table || !self.way(&[base], place.table)?.iter().all(|step| step.up) {
+            return Ok(());
+        }
+        let func = if greatest { Func::Greatest } else { Func::Least };
+        let meaning = &mut self.meaning;
+        meaning.filters.push(Filter { place, test: Test::Versus(Compare::Equal, func) });
+        meaning.rank = None;
+        meaning.limit = None;
         Ok(())
     }
 
@@ -207,17 +362,36 @@ impl Planner<'_> {
                 Group::Field(place) => place.table == *table,
             })
         };
-        if ranked && !others.iter().all(in_group) && meaning.rank.is_some() {
+        let way =
+            |table: usize| self.links.way(&[counted[0]], table, self.schema.tables.len()).unwrap_or_default();
+        let grouped: Vec<usize> = meaning
+            .groups
+            .iter()
+            .map(|group| match group {
+                Group::Table(table) => *table,
+                Group::Field(place) => place.table,
+            })
+            .collect();
+        // `shops that are hiring employees`: the table between those two.
+        let between =
+            |table: &usize| grouped.iter().any(|group| way(*group).iter().any(|step| step.to() == *table));
+        if ranked && !others.iter().all(|table| in_group(table) || between(table)) && meaning.rank.is_some() {
             return Err(Unclear::Shape);
         }
         Ok(())
     }
 
+    /// Whether single values of a field are of no interest, judging by its name.
+    fn flows(&self, place: Place) -> bool {
+        let words = english::name_words(&self.schema.field(place).name);
+        words.iter().any(|word| FLOWS.contains(&concept(word).as_str()))
+    }
+
     /// Whether values of a field add up, judging by its name.
-    fn sums(&self, place: Place) -> bool {
+    pub(super) fn sums(&self, place: Place) -> bool {
         let field = self.schema.field(place);
         let words = english::name_words(&field.name);
         let named = |word: &String| SUMMED.contains(&concept(word).as_str());
-        field.is_number() && words.last().is_some_and(named)
+        field.is_number() && (self.flows(place) || words.last().is_some_and(named))
     }
 }

@@ -30,18 +30,31 @@ struct Planner<'a> {
     links: &'a Links,
     labels: Labels<'a>,
     meaning: Meaning,
+    /// Tables behind the one whose rows must not exist: what is said of them is said of those rows.
+    beyond: Vec<usize>,
 }
 
 /// The query for a meaning.
 pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day) -> Result<Query, Unclear> {
-    let mut planner = Planner { today, schema: known.schema, links: &known.links, labels, meaning };
+    let mut planner =
+        Planner { today, schema: known.schema, links: &known.links, labels, meaning, beyond: Vec::new() };
     let counted = planner.count_of_groups();
+    planner.rank_by_sales(&known.names);
+    planner.average_of_groups();
+    planner.count_what_is_named();
     planner.sum_what_sums();
     planner.groups_without_numbers()?;
     planner.complete_measures()?;
+    planner.rank_of_a_parent()?;
     planner.nothing_is_left()?;
     planner.complete_groups()?;
     let mut query = if planner.meaning.measures.is_empty() { planner.rows()? } else { planner.numbers()? };
+    if planner.meaning.averages_groups {
+        let alias = planner.labels.average(planner.meaning.measures[0], &planner.grouped_tables());
+        if !query.average_groups(alias) {
+            return Err(Unclear::Shape);
+        }
+    }
     if let Some(table) = counted {
         query.count_groups(planner.labels.measure(Measure::Count(table)));
     }
@@ -53,16 +66,6 @@ impl Planner<'_> {
     fn limits(&self, tables: &[usize]) -> Result<(), Unclear> {
         if self.meaning.limited.is_some_and(|table| !tables.contains(&table)) {
             return Err(Unclear::Shape);
-        }
-        Ok(())
-    }
-
-    /// `in Beijing and Shanghai` means either of them only if there is one value per row.
-    fn joined_values(&self, entity: usize) -> Result<(), Unclear> {
-        for place in &self.meaning.joined {
-            if place.table != entity && !self.way(&[entity], place.table)?.iter().all(|step| step.up) {
-                return Err(Unclear::Shape);
-            }
         }
         Ok(())
     }
@@ -82,12 +85,28 @@ impl Planner<'_> {
         }
         let shown = if meaning.items.is_empty() { self.shown(entity) } else { meaning.items.clone() };
         let order = self.order_of_rows();
-        let also = ranked.into_iter().filter(|place| !shown.contains(place));
+        // A question that says what to show gets that.
+        let also = ranked.into_iter().filter(|place| meaning.items.is_empty() && !shown.contains(place));
         let fields: Vec<Place> = shown.iter().copied().chain(also).collect();
         self.limits(&[entity])?;
-        self.joined_values(entity)?;
+        self.compares_rows(entity)?;
+        let present = self.each_value(entity)?;
         self.turn_not(entity)?;
-        let mut query = self.start(ranked.map_or(entity, |place| place.table), Shape::Table);
+        self.look_beyond(entity)?;
+        let ordered = order.iter().filter_map(|(expr, _)| match expr {
+            Expr::Field(place) => Some(*place),
+            _ => None,
+        });
+        let needed: Vec<Place> = shown.iter().copied().chain(ordered).collect();
+        // The names of players are those of people, but the rows are players.
+        let asked = meaning.entity.or(meaning.tables.first().copied());
+        let asked = asked.filter(|table| Some(*table) != meaning.without && self.reaches(*table, &needed));
+        let from = match ranked {
+            Some(place) => place.table,
+            None => asked.or_else(|| self.lowest(&needed)).unwrap_or(entity),
+        };
+        let mut query = self.start(from, Shape::Table);
+        query.present = present;
         query.columns = self.labels.columns(&fields);
         // NULL is neither the least nor the greatest.
         query.conditions.extend(ranked.map(|place| Filter { place, test: Test::Present }));
@@ -108,6 +127,19 @@ impl Planner<'_> {
         }
         self.absent(&mut query, entity)?;
         Ok(query)
+    }
+
+    /// Whether all these fields are of a table or of its parents.
+    fn reaches(&self, table: usize, fields: &[Place]) -> bool {
+        fields.iter().all(|field| {
+            field.table == table
+                || self.way(&[table], field.table).is_ok_and(|way| way.iter().all(|step| step.up))
+        })
+    }
+
+    /// Of the tables of these fields the one that reaches all others by parents: its rows are what is listed.
+    fn lowest(&self, fields: &[Place]) -> Option<usize> {
+        fields.iter().map(|field| field.table).find(|table| self.reaches(*table, fields))
     }
 
     fn order_of_rows(&self) -> Vec<(Expr, bool)> {
@@ -146,6 +178,7 @@ impl Planner<'_> {
             columns: Vec::new(),
             conditions: self.meaning.filters.clone(),
             absent: None,
+            present: Vec::new(),
             groups: Vec::new(),
             outer: None,
             having: Vec::new(),
@@ -154,7 +187,9 @@ impl Planner<'_> {
             limit: ROWS_MAX,
             limit_asked: self.meaning.limit.is_some(),
             begins_within: false,
+            share: self.meaning.share.clone(),
             of_groups: false,
+            averaged: None,
             different: false,
             calendar: None,
             unit: None,

@@ -21,22 +21,29 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         self.limits(&self.grouped_tables())?;
-        self.joined_values(base)?;
+        self.compares_rows(base)?;
+        let present = self.each_value(base)?;
         self.turn_not(base)?;
+        self.look_beyond(base)?;
         let mut query = self.start(base, Shape::Value);
+        query.present = present;
         self.find_time(&mut query)?;
         let by_events = self.count_by_events(&mut query);
         let mut needed = self.group(&mut query)?;
         needed.push(if by_events.is_some() { query.from } else { base });
         self.join(&mut query, needed)?;
-        let multiplied = query.joins.iter().any(|step| !step.up);
+        let multiplied = query.joins.iter().any(|step| !step.up) && !self.counts_pairs(&query);
         // A trend of events counts each event: a workflow published twice on a day counts twice.
         let each_time = by_events.is_some() && self.meaning.passive && query.calendar.is_some();
         let counted = by_events.filter(|_| !each_time);
         for measure in self.meaning.measures.clone() {
             let expr = self.expr(measure, counted, multiplied)?;
             let named = if each_time { Measure::Count(query.from) } else { measure };
-            query.columns.push(Column { expr, alias: self.labels.measure(named), measure: true });
+            let alias = match (&query.share, named) {
+                (Some(share), Measure::Share(_)) => self.labels.share(share),
+                _ => self.labels.measure(named),
+            };
+            query.columns.push(Column { expr, alias, measure: true });
         }
         for (measure, compare, number) in self.meaning.having.clone() {
             query.having.push((self.expr(measure, counted, multiplied)?, compare, number));
@@ -44,8 +51,39 @@ impl Planner<'_> {
         self.absent(&mut query, base)?;
         self.finish_numbers(&mut query, counted, multiplied)?;
         self.keep_those_without(&mut query)?;
+        self.hide(&mut query);
         self.labels.tell_apart(&mut query.columns);
         Ok(query)
+    }
+
+    /// Whether the rows of a table that only links two others are counted for each row of the one: each names another row
+    /// of the other.
+    fn counts_pairs(&self, query: &Query) -> bool {
+        let mut down = query.joins.iter().filter(|step| !step.up);
+        let (Some(step), None) = (down.next(), down.next()) else { return false };
+        let pairs = step.to();
+        let is_link = |place: Place| self.links.is_child(place);
+        let far: Vec<usize> =
+            self.schema.places(pairs).filter_map(|place| self.links.parent_of(place)).collect();
+        let is_grouped =
+            |table: &usize| *table != query.from && self.meaning.groups.contains(&Group::Table(*table));
+        step.from() == query.from
+            && self.schema.tables[pairs].fields.len() == 2
+            && self.schema.places(pairs).all(is_link)
+            && far.iter().any(is_grouped)
+            && query.joins.iter().all(|step| step.to() == pairs || far.contains(&step.to()))
+    }
+
+    /// Leaves out the numbers that only conditions and orders need, beside what the question says to show.
+    fn hide(&self, query: &mut Query) {
+        let hidden: Vec<String> =
+            self.meaning.hidden.iter().map(|measure| self.labels.measure(*measure)).collect();
+        if query.columns.iter().any(|column| !column.measure) {
+            query.columns.retain(|column| !(column.measure && hidden.contains(&column.alias)));
+        }
+        if query.columns.iter().all(|column| !column.measure) {
+            query.shape = Shape::Table;
+        }
     }
 
     /// `which month`: ranks months; months without rows cannot be first.
@@ -237,6 +275,8 @@ impl Planner<'_> {
                 None => Ok(Expr::Rows),
             },
             Measure::Different(place) => Ok(Expr::Different(place)),
+            Measure::Share(_) if multiplied => Err(Unclear::Shape),
+            Measure::Share(place) => Ok(Expr::Share(place)),
             Measure::Made(Func::Sum | Func::Average, _) if multiplied => Err(Unclear::Shape),
             Measure::Made(Func::Sum | Func::Average, place) if self.schema.field(place).names_identity() => {
                 Err(Unclear::Shape)

@@ -15,6 +15,8 @@ pub enum Expr {
     Present(Place),
     Different(Place),
     Made(Func, Place),
+    /// The percentage of rows that fulfil the query's `share`.
+    Share(Place),
     /// The first day of the calendar unit that contains a time.
     Start(Unit, Place),
 }
@@ -26,9 +28,9 @@ pub struct Column {
     pub measure: bool,
 }
 
-/// Rows that must not exist.
+/// Rows of another table that must exist, or must not.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Absent {
+pub struct Related {
     pub key: Place,
     /// The field that refers to the key, and the steps from its table.
     pub child: Place,
@@ -69,7 +71,8 @@ pub struct Query {
     pub joins: Vec<Step>,
     pub columns: Vec<Column>,
     pub conditions: Vec<Filter>,
-    pub absent: Option<Absent>,
+    pub absent: Option<Related>,
+    pub present: Vec<Related>,
     pub groups: Vec<Expr>,
     /// The filters of a table joined by an outer join.
     pub outer: Option<Vec<Filter>>,
@@ -83,8 +86,12 @@ pub struct Query {
     pub limit_asked: bool,
     /// The first unit begins before the range.
     pub begins_within: bool,
+    /// The condition of a percentage.
+    pub share: Option<Filter>,
     /// Counts the groups instead of showing them.
     pub of_groups: bool,
+    /// Averages this number of the groups instead of showing them.
+    pub averaged: Option<Expr>,
     pub different: bool,
     /// Each calendar unit of this range has a row; without a range, all units from the first to the last.
     pub calendar: Option<(Unit, Option<Range>)>,
@@ -102,6 +109,17 @@ impl Query {
         self.columns = vec![Column { expr: Expr::Rows, alias, measure: true }];
         self.order.clear();
         self.shape = Shape::Value;
+    }
+
+    /// Averages the number of its groups instead of showing them.
+    pub fn average_groups(&mut self, alias: String) -> bool {
+        let mut measures = self.columns.iter().filter(|column| column.measure);
+        let (Some(only), None) = (measures.next(), measures.next()) else { return false };
+        self.averaged = Some(only.expr);
+        self.columns = vec![Column { expr: only.expr, alias, measure: true }];
+        self.order.clear();
+        self.shape = Shape::Value;
+        true
     }
 
     /// The most rows that are shown; `None` for one row, or one per unit of a known range.

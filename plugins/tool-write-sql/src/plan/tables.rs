@@ -1,9 +1,10 @@
 //! The tables that a query reads, and their joins.
 
 use super::Planner;
-use super::query::{Absent, Expr, Query};
-use crate::schema::Place;
+use super::query::{Expr, Query, Related};
+use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
+use crate::words::phrases::{Compare, Func};
 
 impl Planner<'_> {
     /// Joins the needed tables. A table that is only mentioned is joined if that excludes rows; otherwise it
@@ -14,7 +15,7 @@ impl Planner<'_> {
                 .conditions
                 .iter()
                 .map(|filter| filter.place.table)
-                .filter(|table| Some(*table) != self.meaning.without),
+                .filter(|table| Some(*table) != self.meaning.without && !self.beyond.contains(table)),
         );
         needed.extend(query.time.map(|place| place.table));
         needed.extend(
@@ -29,7 +30,10 @@ impl Planner<'_> {
             self.add(query, &mut joined, table)?;
         }
         for &table in &self.meaning.tables {
-            if joined.contains(&table) || self.is_counted_by_events(query, table) {
+            if joined.contains(&table)
+                || self.beyond.contains(&table)
+                || self.is_counted_by_events(query, table)
+            {
                 continue;
             }
             let way = self.way(&joined, table)?;
@@ -105,6 +109,89 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// `above the average`: of the rows that are asked for, and not of the lines of something that they have.
+    pub(super) fn compares_rows(&self, entity: usize) -> Result<(), Unclear> {
+        let is_average = |test: &Test| matches!(test, Test::Versus(_, Func::Average));
+        let is_kind = |item: &Place| {
+            self.schema.title(entity) != Some(*item) && self.schema.field(*item).kind() == Kind::Text
+        };
+        let mut others = self.meaning.filters.iter().filter(|filter| {
+            is_average(&filter.test)
+                && (filter.place.table != entity
+                    || self.sums(filter.place) && self.meaning.items.iter().any(is_kind))
+        });
+        if others.next().is_some() { Err(Unclear::Shape) } else { Ok(()) }
+    }
+
+    /// `speak English and French`: a row has both only in different rows of the other table, each of which must exist.
+    /// So must a `dog` beside `no cat`.
+    pub(super) fn each_value(&mut self, entity: usize) -> Result<Vec<Related>, Unclear> {
+        let mut present = Vec::new();
+        for place in std::mem::take(&mut self.meaning.joined) {
+            if place.table == entity {
+                continue;
+            }
+            let way = self.way(&[entity], place.table)?;
+            if way.iter().all(|step| step.up) {
+                continue;
+            }
+            let at = self.meaning.filters.iter().position(|filter| filter.place == place);
+            let Some(at) = at else { continue };
+            let tests: Vec<Test> = match self.meaning.filters.remove(at).test {
+                Test::Among(values, true) => {
+                    values.into_iter().map(|value| Test::Among(vec![value], true)).collect()
+                }
+                Test::Numbers(numbers) => {
+                    numbers.into_iter().map(|number| Test::Number(Compare::Equal, number)).collect()
+                }
+                _ => return Err(Unclear::Shape),
+            };
+            // What else is said of those rows is said of each.
+            let is_turned = |filter: &Filter| matches!(filter.test, Test::Among(_, false));
+            let (others, outside): (Vec<Filter>, Vec<Filter>) = self
+                .meaning
+                .filters
+                .drain(..)
+                .partition(|filter| filter.place.table == place.table && !is_turned(filter));
+            self.meaning.filters = outside;
+            let key = self.schema.key(entity).ok_or(Unclear::Shape)?;
+            let (first, steps) = way.split_first().filter(|(first, _)| !first.up).ok_or(Unclear::Shape)?;
+            let counted = |measure: &Measure| measure.table() == place.table && place.table != entity;
+            if self.meaning.measures.iter().any(counted) || self.meaning.range.is_some() {
+                return Err(Unclear::Shape);
+            }
+            present.extend(tests.into_iter().map(|test| {
+                let one = Filter { place, test };
+                let conditions = std::iter::once(one).chain(others.iter().cloned()).collect();
+                Related { key, child: first.link.child, steps: steps.to_vec(), conditions }
+            }));
+            let passed: Vec<usize> = way.iter().map(|step| step.to()).collect();
+            self.meaning.tables.retain(|table| !passed.contains(table));
+        }
+        let shows_both = |before: usize| self.meaning.items.len() >= before + 2;
+        if present.is_empty() && !self.meaning.both.is_none_or(shows_both) {
+            return Err(Unclear::Shape);
+        }
+        Ok(present)
+    }
+
+    /// `no visit of a museum opened after 2010`: the museum is that of the visits that must not exist.
+    pub(super) fn look_beyond(&mut self, entity: usize) -> Result<(), Unclear> {
+        let Some(without) = self.meaning.without else { return Ok(()) };
+        let filtered = self.meaning.filters.iter().map(|filter| filter.place.table);
+        let others: Vec<usize> = self.meaning.tables.iter().copied().chain(filtered).collect();
+        for table in others {
+            if table == entity || table == without || self.beyond.contains(&table) {
+                continue;
+            }
+            let way = self.way(&[entity], table)?;
+            if way.iter().any(|step| step.to() == without) {
+                self.beyond.push(table);
+            }
+        }
+        Ok(())
+    }
+
     /// `without orders`: rows whose key no order refers to.
     pub(super) fn absent(&self, query: &mut Query, entity: usize) -> Result<(), Unclear> {
         let Some(without) = self.meaning.without else { return Ok(()) };
@@ -113,17 +200,24 @@ impl Planner<'_> {
         let Some((first, rest)) = way.split_first().filter(|(first, _)| !first.up) else {
             return Err(Unclear::Shape);
         };
-        let (inside, outside): (Vec<Filter>, Vec<Filter>) =
-            query.conditions.drain(..).partition(|filter| filter.place.table == without);
+        let (inside, outside): (Vec<Filter>, Vec<Filter>) = query
+            .conditions
+            .drain(..)
+            .partition(|filter| filter.place.table == without || self.beyond.contains(&filter.place.table));
         query.conditions = outside;
         if query.time.is_some_and(|time| time.table != entity) {
             return Err(Unclear::Shape);
         }
         let mut steps = rest.to_vec();
+        for filter in inside.iter().filter(|filter| filter.place.table != without) {
+            let more = self.way(&[without], filter.place.table)?;
+            steps.extend(more.into_iter().filter(|step| !rest.contains(step)));
+        }
+        steps.dedup();
         while steps.last().is_some_and(|step| step.up && inside.is_empty()) {
             steps.pop();
         }
-        query.absent = Some(Absent { key, child: first.link.child, steps, conditions: inside });
+        query.absent = Some(Related { key, child: first.link.child, steps, conditions: inside });
         Ok(())
     }
 }

@@ -9,6 +9,8 @@ use crate::words::{concept, english};
 
 /// First words of time fields, the most usual ones first.
 const USUAL: &[&str] = &["start", "create", "date", "time", "at", "event", "occur"];
+/// First words of the times at which something begins to exist.
+const BEGINNINGS: &[&str] = &["register", "create", "join", "sign", "start", "open"];
 /// The longest range with a trend by days, in days.
 const DAYS_BY_DAY: i64 = 93;
 /// The longest range with a trend by months, in days.
@@ -20,9 +22,17 @@ impl Planner<'_> {
         let meaning = &self.meaning;
         let unit = meaning.unit.or_else(|| meaning.trend.then(|| usual_unit(meaning.range)));
         if unit.is_none() && meaning.range.is_none() && meaning.verbs.is_empty() {
+            if meaning.new.is_some() {
+                return Err(Unclear::Shape);
+            }
             return Ok(());
         }
         let place = self.time(meaning.without.unwrap_or(query.from))?;
+        let first = english::name_words(&self.schema.field(place).name).first().map(|word| concept(word));
+        let begins = first.is_some_and(|word| BEGINNINGS.contains(&word.as_str()));
+        if meaning.new.is_some_and(|table| !begins || table != place.table) {
+            return Err(Unclear::NoTime(self.schema.table(place.table).name.clone()));
+        }
         let range = meaning.range.map(|range| self.whole_parts(range, unit));
         query.begins_within = match (range.and_then(|range| range.from), unit) {
             (Some(from), Some(unit)) => unit.start(from) != from,
@@ -35,6 +45,8 @@ impl Planner<'_> {
         }
         match (range, unit) {
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
+            // Something pending has no time of its approval.
+            (None, None) if self.is_in_state(place.table) => return Err(Unclear::Shape),
             (None, _) => query.conditions.push(Filter { place, test: Test::Present }),
         }
         // Future days have no rows.

@@ -30,6 +30,11 @@ impl Focus {
         self.0.iter().any(|(_, known)| *known == table)
     }
 
+    /// The table that was named last before a piece.
+    pub fn table_before(&self, at: usize) -> Option<usize> {
+        self.0.iter().rev().find(|(place, _)| *place < at).map(|(_, table)| *table)
+    }
+
     /// Whether another piece names the table.
     pub fn has_elsewhere(&self, table: usize, at: usize) -> bool {
         self.others(at).any(|(_, known)| known == table)

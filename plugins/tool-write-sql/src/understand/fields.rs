@@ -5,7 +5,8 @@ use super::meaning::{By, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
-use crate::words::english::singular;
+use crate::words::concept;
+use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Func, Op};
 
 impl Reader<'_> {
@@ -33,7 +34,23 @@ impl Reader<'_> {
         {
             return Ok(());
         }
+        if self.is_said_again(place) {
+            return Ok(());
+        }
         self.field(place)
+    }
+
+    /// `in descending order of the years in which they were founded`: the second word for one field.
+    fn is_said_again(&self, place: Place) -> bool {
+        let Some((recent, at)) = self.recent else { return false };
+        let says_nothing = |chunk: &Chunk| match chunk {
+            Chunk::Op(op) => matches!(op, Op::Filler | Op::Of | Op::Is | Op::Link | Op::All | Op::Which),
+            Chunk::Named(named) => named.iter().any(|named| matches!(named, Named::Table(_))),
+            _ => false,
+        };
+        recent == place
+            && self.waiting.is_empty()
+            && self.pieces[at + 1..self.at].iter().all(|piece| says_nothing(&piece.chunk))
     }
 
     pub(super) fn field(&mut self, place: Place) -> Result<(), Unclear> {
@@ -57,6 +74,11 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.meaning.different = false;
                 self.measure(Measure::Different(place))
+            }
+            // `sorted by the number of years`, `the average number of staff`: the field counts them.
+            Some(Waiting::Count) if self.waiting.len() > 1 || !self.meaning.items.is_empty() => {
+                self.waiting.pop();
+                self.field(place)
             }
             Some(Waiting::Each) => {
                 self.waiting.pop();
@@ -84,6 +106,14 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.extreme_of(place, greatest)
             }
+            Some(Waiting::Versus(compare, func)) if number => {
+                self.waiting.pop();
+                self.against_all(place, compare, func)
+            }
+            Some(Waiting::Common(most)) => {
+                self.waiting.pop();
+                self.most_common(place, most)
+            }
             Some(Waiting::Most(most)) if number && !self.schema.field(place).names_identity() => {
                 self.waiting.pop();
                 self.extreme_of(place, most)
@@ -92,6 +122,16 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.filter(place, Test::Number(compare, wanted))
             }
+            // `the most languages`, `more than 2 languages`
+            Some(Waiting::Most(most)) if !number && !self.focus.is_empty() => {
+                self.waiting.pop();
+                self.rank(By::Measure(self.number_of(place)), most)
+            }
+            Some(Waiting::Compared(compare, wanted)) if !number && !self.focus.is_empty() => {
+                self.waiting.pop();
+                self.meaning.having.push((self.number_of(place), compare, wanted));
+                Ok(())
+            }
             // `a greater weight than 10`
             Some(Waiting::Compare(_)) if number => self.item(place),
             None | Some(Waiting::Top) => self.item(place),
@@ -99,8 +139,27 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a field's numbers are amounts and counts, which tell nothing apart: `per revenue`, `per buyers`.
+    fn is_amount(&self, place: Place) -> bool {
+        let field = self.schema.field(place);
+        let words = name_words(&field.name);
+        let Some(last) = words.last().filter(|_| field.is_number() && !field.names_identity()) else {
+            return false;
+        };
+        singular(last) != *last
+            || matches!(
+                concept(last).as_str(),
+                "amount" | "sale" | "revenue" | "quantity" | "profit" | "cost" | "count" | "cnt"
+            )
+    }
+
+    /// How many values there are: rows, if the field is a part of their key.
+    fn number_of(&self, place: Place) -> Measure {
+        if self.schema.field(place).key { Measure::Count(place.table) } else { Measure::Different(place) }
+    }
+
     pub(super) fn group(&mut self, place: Place) -> Result<(), Unclear> {
-        if self.schema.field(place).kind() == Kind::Date {
+        if self.schema.field(place).kind() == Kind::Date || self.is_amount(place) {
             return self.unclear();
         }
         self.meaning.groups.push(Group::Field(place));
@@ -114,12 +173,19 @@ impl Reader<'_> {
         }
         self.meaning.order = Some((By::Field(place), descending.unwrap_or(false)));
         self.last = Last::Nothing;
+        self.recent = Some((place, self.at));
         Ok(())
     }
 
     /// The row with the greatest value, or the value itself.
     pub(super) fn extreme_of(&mut self, place: Place, greatest: bool) -> Result<(), Unclear> {
-        let rows_are_asked = !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which();
+        if let Some((number, _)) = self.number.take() {
+            self.limit(number)?;
+        }
+        // `the highest sales category`
+        let thing_follows = matches!(self.next_piece(), Some(Chunk::Named(_))) && !self.is_chinese();
+        let rows_are_asked =
+            !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which() || thing_follows;
         if rows_are_asked && self.meaning.measures.is_empty() {
             return self.rank(By::Field(place), greatest);
         }
@@ -145,9 +211,8 @@ impl Reader<'_> {
         {
             return self.group(place);
         }
-        if !self.meaning.items.contains(&place) {
-            self.meaning.items.push(place);
-        }
+        // A second time it may be for a condition, which takes it back.
+        self.meaning.items.push(place);
         self.last = Last::Field(place);
         Ok(())
     }

@@ -100,7 +100,10 @@ impl Linker<'_> {
         {
             return (length, Chunk::Range(range));
         }
+        // `the share of TV series`, which have a field of that name.
+        let is_own = named.iter().any(|named| matches!(named, Named::Field(_, Fit::Whole)));
         if let Some((length, op)) = phrase
+            && !(is_own && matches!(op, Op::Share | Op::Rate | Op::New | Op::Frequency))
             && (length > name_length || (length == name_length && wins(op, before)))
         {
             return (length, Chunk::Op(op));

@@ -12,13 +12,15 @@ pub enum Measure {
     /// The number of a field's distinct values.
     Different(Place),
     Made(Func, Place),
+    /// The percentage of rows with the value of [`Meaning::share`].
+    Share(Place),
 }
 
 impl Measure {
     pub fn table(self) -> usize {
         match self {
             Measure::Count(table) => table,
-            Measure::Different(place) | Measure::Made(_, place) => place.table,
+            Measure::Different(place) | Measure::Made(_, place) | Measure::Share(place) => place.table,
         }
     }
 }
@@ -47,6 +49,8 @@ pub enum Test {
     Numbers(Vec<f64>),
     Between(f64, f64),
     Days(Range),
+    /// Against this of all rows: `above the average`.
+    Versus(Compare, Func),
     Present,
 }
 
@@ -83,6 +87,8 @@ pub struct Meaning {
     pub limited: Option<usize>,
     /// `top`, `first`: needs a criterion.
     pub top: bool,
+    /// `first`, which is not by what is usual.
+    pub first: bool,
     /// `per`, and not `for each`: counts the preceding thing.
     pub per: bool,
     /// `each day`, `every day`: possibly on each of them.
@@ -93,6 +99,18 @@ pub struct Meaning {
     pub turned: Vec<Place>,
     /// Fields whose values are joined by `and`.
     pub joined: Vec<Place>,
+    /// Only a thing and a time are named: `orders last month`.
+    pub bare: bool,
+    /// The condition of a share.
+    pub share: Option<Filter>,
+    /// `new customers`: the table, whose rows count by the time of their beginning.
+    pub new: Option<usize>,
+    /// Of each group's number, the average: `average orders per customer`.
+    pub averages_groups: bool,
+    /// `both`, and the number of fields to show before it: several values must follow, or two fields.
+    pub both: Option<usize>,
+    /// Measures of conditions and orders that are not part of the answer.
+    pub hidden: Vec<Measure>,
     /// Whether the question asks for a list: `which`, a plural.
     pub listed: bool,
     /// Whether a ranking without a number asks for a single row.

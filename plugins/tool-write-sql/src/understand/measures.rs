@@ -1,17 +1,91 @@
 //! How the reader handles requested numbers: counts, sums, averages.
 
-use super::link::Chunk;
-use super::meaning::{By, Measure, Unclear};
+use super::link::{Chunk, Piece};
+use super::meaning::{By, Measure, Test, Unclear};
+use super::names::Named;
 use super::read::{Last, Reader, Waiting};
-use crate::words::phrases::Func;
+use crate::schema::Place;
+use crate::words::concept;
+use crate::words::english::name_words;
+use crate::words::phrases::{Compare, Func, Op};
 
 impl Reader<'_> {
-    pub(super) fn make(&mut self, func: Func) {
+    pub(super) fn make(&mut self, func: Func) -> Result<(), Unclear> {
+        let follows_than = self.at.checked_sub(1).is_some_and(|at| self.pieces[at].text.ends_with("than"));
+        match self.waiting.last().cloned() {
+            Some(Waiting::Compare(compare)) if func != Func::Sum => {
+                self.waiting.pop();
+                return self.versus(compare, func);
+            }
+            // `more staff than the least of those …`
+            _ if follows_than => return self.unclear(),
+            _ => {}
+        }
         if let Some(Waiting::Make(funcs)) = self.waiting.last_mut() {
             funcs.push(func);
         } else {
             self.waiting.push(Waiting::Make(vec![func]));
         }
+        Ok(())
+    }
+
+    /// `above the average`: of the field before it, or of the next one.
+    fn versus(&mut self, compare: Compare, func: Func) -> Result<(), Unclear> {
+        match self.last {
+            Last::Field(place)
+                if self.schema.field(place).is_number() && self.meaning.items.last() == Some(&place) =>
+            {
+                self.meaning.items.pop();
+                self.against_all(place, compare, func)
+            }
+            Last::Measure(_) => self.unclear(),
+            _ => {
+                self.waiting.push(Waiting::Versus(compare, func));
+                Ok(())
+            }
+        }
+    }
+
+    /// Compares a field with this of all rows. What is said of the table later may be said of those rows: refused.
+    pub(super) fn against_all(&mut self, place: Place, compare: Compare, func: Func) -> Result<(), Unclear> {
+        let is_said = |named: &Named| matches!(named, Named::Value(other, _) | Named::Verb(other) if other.table == place.table);
+        let narrows = |piece: &Piece| match &piece.chunk {
+            Chunk::Named(named) => named.iter().any(is_said),
+            Chunk::Range(_) | Chunk::Number(_) => true,
+            _ => false,
+        };
+        if self.pieces[self.at + 1..].iter().any(narrows) {
+            return self.unclear();
+        }
+        self.filter(place, Test::Versus(compare, func))
+    }
+
+    /// Whether `people` are what a field of populations counts.
+    pub(super) fn counts_people(&self) -> bool {
+        matches!(self.pieces[self.at].text.to_lowercase().as_str(), "people" | "inhabitants" | "residents")
+            && matches!(self.waiting.last(), Some(Waiting::Count | Waiting::Most(_)))
+    }
+
+    pub(super) fn people(&mut self) -> Result<(), Unclear> {
+        let Ok(place) = self.field_called(&["population"]) else {
+            return match self.waiting.pop() {
+                Some(Waiting::Count) => {
+                    self.waiting.push(Waiting::People);
+                    Ok(())
+                }
+                _ => self.unclear(),
+            };
+        };
+        match self.waiting.pop() {
+            Some(Waiting::Most(most)) => self.rank(By::Field(place), most),
+            _ => self.measure(Measure::Made(Func::Sum, place)),
+        }
+    }
+
+    /// `countries where people speak French`: the subject of a verb.
+    pub(super) fn are_people_who(&self) -> bool {
+        self.pieces[self.at].text.eq_ignore_ascii_case("people")
+            && matches!(self.next_piece(), Some(Chunk::Op(Op::Link)))
     }
 
     /// `how many orders`; in Chinese the counted thing may come first: `失败的执行有多少次`.
@@ -24,6 +98,11 @@ impl Reader<'_> {
                 [only] => self.measure(Measure::Count(only.table)),
                 _ => self.unclear(),
             },
+            // `运行了多少次工作流`
+            Some(_) | None if self.is_chinese() && times && self.meaning.verbs.len() == 1 => {
+                self.measure(Measure::Count(self.meaning.verbs[0].table))
+            }
+            Some(table) if self.is_chinese() && times => self.measure(Measure::Count(*table)),
             Some(table) if before => self.measure(Measure::Count(*table)),
             _ => {
                 self.waiting.push(Waiting::Count);
@@ -59,7 +138,26 @@ impl Reader<'_> {
                 self.meaning.items.pop();
                 self.measure(Measure::Made(func, place))
             }
+            // `订单总额` is an amount, and no number of orders.
+            Last::Table(table) if self.pieces[self.at].text == "总额" => {
+                let place = self.amount_of(table)?;
+                self.measure(Measure::Made(Func::Sum, place))
+            }
             Last::Table(table) if func == Func::Sum => self.measure(Measure::Count(table)),
+            _ => self.unclear(),
+        }
+    }
+
+    /// The only amount of a table.
+    pub(super) fn amount_of(&self, table: usize) -> Result<Place, Unclear> {
+        let is_amount = |place: &Place| {
+            let field = self.schema.field(*place);
+            let words = name_words(&field.name);
+            field.is_number() && words.last().is_some_and(|last| concept(last) == "amount")
+        };
+        let mut amounts = self.schema.places(table).filter(is_amount);
+        match (amounts.next(), amounts.next()) {
+            (Some(only), None) => Ok(only),
             _ => self.unclear(),
         }
     }
@@ -67,6 +165,9 @@ impl Reader<'_> {
     /// A waiting operation takes a measure, or else it is part of the answer.
     pub(super) fn measure(&mut self, measure: Measure) -> Result<(), Unclear> {
         self.last = Last::Measure(measure);
+        if let Measure::Different(place) | Measure::Made(_, place) = measure {
+            self.recent = Some((place, self.at));
+        }
         let ranks =
             |waiting: &Waiting| matches!(waiting, Waiting::Extreme(_) | Waiting::By | Waiting::Order(_));
         match self.take(ranks) {

@@ -11,26 +11,70 @@ mod numbers;
 mod ranges;
 mod ranks;
 pub mod read;
+mod repair;
 mod things;
+mod verbs;
 
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::words;
 use meaning::{Meaning, Unclear};
 
-/// The meaning of a question about a schema.
-pub fn understand(question: &str, known: &Known<'_>, today: Day) -> Result<Meaning, Unclear> {
-    let words = words::read(question, &known.names.dictionary);
-    let pieces = link::pieces(&words, known.schema, &known.names, today);
-    read::meaning(known, &pieces)
+/// A question taken apart.
+pub struct Read {
+    pieces: Vec<link::Piece>,
+    /// Words that were read as others: `countires` as `countries`.
+    pub repaired: Vec<(String, String)>,
+}
+
+/// What several things of one name are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Several {
+    Fields,
+    Values,
+}
+
+/// Takes a question about a schema apart.
+pub fn read(question: &str, known: &Known<'_>, today: Day) -> Read {
+    let plain = words::idioms::plainer(question);
+    let mut words = words::read(&plain, &known.names.dictionary);
+    let repaired = repair::repair(&mut words, known.schema, &known.names);
+    Read { pieces: link::pieces(&words, known.schema, &known.names, today), repaired }
+}
+
+impl Read {
+    /// What it means. `preferred`: of several things of one name, that of this table.
+    pub fn meaning(&self, known: &Known<'_>, preferred: Option<usize>) -> Result<Meaning, Unclear> {
+        read::meaning(known, &self.pieces, preferred)
+    }
+
+    /// The tables that it names, directly or by their fields.
+    pub fn tables(&self) -> Vec<usize> {
+        let mut tables: Vec<usize> = self.pieces.iter().flat_map(link::Piece::tables).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    /// The kind of what a word of it may mean; `None`: tables, of which none is chosen by chance.
+    pub fn ambiguous_kind(&self, word: &str) -> Option<Several> {
+        let piece = self.pieces.iter().find(|piece| piece.text == word)?;
+        let link::Chunk::Named(named) = &piece.chunk else { return Some(Several::Fields) };
+        let is = |fits: fn(&names::Named) -> bool| named.iter().any(fits);
+        if is(|named| matches!(named, names::Named::Table(_))) && piece.counts.is_none() {
+            return None;
+        }
+        let values = is(|named| matches!(named, names::Named::Value(..)));
+        Some(if values { Several::Values } else { Several::Fields })
+    }
+}
+
+/// The tables that have a field, or a value, of this name.
+pub fn places_called(word: &str, known: &Known<'_>) -> Vec<usize> {
+    read(word, known, Day::of(1970, 1, 1)).tables()
 }
 
 /// The tables that a question names, directly or by their fields: their values should be sampled.
 pub fn named_tables(question: &str, known: &Known<'_>, today: Day) -> Vec<usize> {
-    let words = words::read(question, &known.names.dictionary);
-    let pieces = link::pieces(&words, known.schema, &known.names, today);
-    let mut tables: Vec<usize> = pieces.iter().flat_map(link::Piece::tables).collect();
-    tables.sort_unstable();
-    tables.dedup();
-    tables
+    read(question, known, today).tables()
 }

@@ -81,6 +81,10 @@ impl Names {
         for name in &own {
             self.add(name.clone(), Named::Table(table));
         }
+        let has_levels = schema.tables[table].fields.iter().any(|field| field.name.starts_with("member_"));
+        if has_levels && !own.iter().any(|name| name.iter().any(|word| word == "member")) {
+            self.add(vec!["member".to_owned()], Named::Table(table));
+        }
         for place in schema.places(table) {
             self.add_field(schema, place, &own);
             let field = schema.field(place);
@@ -92,7 +96,18 @@ impl Names {
                     );
                 }
             }
+            let is_place =
+                english::name_words(&field.name).iter().any(|word| PLACES.contains(&word.as_str()));
             for value in &field.values {
+                if let Some(verb) = verb_of(value) {
+                    self.add(vec![verb], Named::Value(place, value.clone()));
+                }
+                if let Some(sex) = sex_of(value).filter(|_| names_sex(&field.name)) {
+                    self.add(vec![sex.to_owned()], Named::Value(place, value.clone()));
+                }
+                for people in demonyms(value).filter(|_| is_place) {
+                    self.add(vec![words::concept(people)], Named::Value(place, value.clone()));
+                }
                 self.add(concepts(&words::read(value, &self.dictionary)), Named::Value(place, value.clone()));
             }
         }
@@ -110,6 +125,8 @@ impl Names {
     fn add_field(&mut self, schema: &Schema, place: Place, own: &[Vec<String>]) {
         let field = schema.field(place);
         let mut names = vec![plain(&english::name_words(&field.name))];
+        let whole_name = names[0].clone();
+        names.extend(spelt_out(&names[0], own));
         names.extend(chinese_parts(&field.comment).iter().map(|part| concepts(&self.dictionary.words(part))));
         names.extend(names.iter().filter_map(|name| turned(name)).collect::<Vec<_>>());
         let without_table: Vec<Vec<String>> =
@@ -121,7 +138,11 @@ impl Names {
         if schema.key(place.table) == Some(place) {
             names.push(vec!["id".to_owned()]);
         }
-        let mut names = distinct(names);
+        let (whole, aliases) = (distinct(names), aliases(&whole_name));
+        let mut names = whole;
+        for alias in aliases {
+            self.add(alias, Named::Field(place, Fit::Part));
+        }
         names.retain(|name| !(name.len() == 1 && UNITS.contains(&name[0].as_str())));
         for name in &names {
             if field.kind() == Kind::Date
@@ -132,13 +153,23 @@ impl Names {
             for owner in own {
                 self.add([owner.clone(), name.clone()].concat(), Named::Field(place, Fit::Own));
             }
-            // A flag is not a value: `official` of `is_official` must not be shown.
+            // A flag is not a value: `official` of `is_official` must not be shown, but may be a condition.
             let flag = FLAGS.contains(&name[0].as_str());
+            if flag
+                && name.len() > 1
+                && let Some(yes) = yes_of(&field.values)
+            {
+                self.add(name[1..].to_vec(), Named::Value(place, yes));
+            }
             for from in (1..name.len()).filter(|_| !flag) {
                 let part = &name[from..];
                 if part.len() > 1 || !(VAGUE.contains(&part[0].as_str()) || phrases::says_little(&part[0])) {
                     self.add(part.to_vec(), Named::Field(place, Fit::Part));
                 }
+            }
+            // `opened in 2014` of `open_year`, `government` of `government_form`
+            if name.len() > 1 && name.last().is_some_and(|last| LOOSE_ENDS.contains(&last.as_str())) {
+                self.add(name[..name.len() - 1].to_vec(), Named::Field(place, Fit::Part));
             }
             self.add(name.clone(), Named::Field(place, Fit::Whole));
         }
@@ -163,6 +194,127 @@ impl Names {
         };
         places.into_iter().flatten().map(|place| &self.list[*place])
     }
+}
+
+/// Measures with what people call them, `|` between names.
+const ALIASES: &[(&str, &str)] = &[
+    ("sale amount|sale|revenue", "revenue|sale|sale amount|income"),
+    ("order amount", "gmv|order total|basket"),
+];
+
+fn aliases(name: &[String]) -> Vec<Vec<String>> {
+    let own = name.join(" ");
+    let found = ALIASES.iter().filter(|(names, _)| names.split('|').any(|other| other == own));
+    let words = |alias: &str| alias.split(' ').map(str::to_owned).collect();
+    found.flat_map(|(_, aliases)| aliases.split('|').filter(|alias| *alias != own).map(words)).collect()
+}
+
+/// The verb of a state: `refund` of `refunded`.
+fn verb_of(value: &str) -> Option<String> {
+    let lower = value.to_lowercase();
+    let state = lower.strip_suffix("ed").is_some().then(|| english::verb_stems(&lower))?;
+    state.iter().find_map(|stem| words::glossary::english(stem)).map(str::to_owned)
+}
+
+/// Names of fields whose values may be places.
+const PLACES: &[&str] = &["country", "nation", "nationality", "continent", "region", "origin"];
+
+/// Places with the words for what comes from there.
+const DEMONYMS: &[(&str, &str)] = &[
+    ("africa", "african"),
+    ("asia", "asian"),
+    ("europe", "european"),
+    ("north america", "north american"),
+    ("south america", "south american"),
+    ("america|usa|united states|us|united states of america", "american"),
+    ("australia", "australian"),
+    ("austria", "austrian"),
+    ("belgium", "belgian"),
+    ("brazil", "brazilian"),
+    ("canada", "canadian"),
+    ("china", "chinese"),
+    ("denmark", "danish"),
+    ("egypt", "egyptian"),
+    ("england", "english"),
+    ("france", "french"),
+    ("germany", "german"),
+    ("greece", "greek"),
+    ("india", "indian"),
+    ("ireland", "irish"),
+    ("italy", "italian"),
+    ("japan", "japanese"),
+    ("korea|south korea", "korean"),
+    ("mexico", "mexican"),
+    ("netherlands|holland", "dutch"),
+    ("norway", "norwegian"),
+    ("poland", "polish"),
+    ("portugal", "portuguese"),
+    ("russia", "russian"),
+    ("spain", "spanish"),
+    ("sweden", "swedish"),
+    ("switzerland", "swiss"),
+    ("turkey", "turkish"),
+    ("uk|united kingdom|britain|great britain", "british"),
+    ("vietnam", "vietnamese"),
+];
+
+/// `french` of `France`.
+fn demonyms(value: &str) -> impl Iterator<Item = &'static str> {
+    let value = value.trim().to_lowercase();
+    let of = move |places: &str| places.split('|').any(|place| place == value);
+    DEMONYMS.iter().filter(move |(places, _)| of(places)).map(|(_, people)| *people)
+}
+
+fn names_sex(field: &str) -> bool {
+    english::name_words(field).iter().any(|word| matches!(word.as_str(), "sex" | "gender"))
+}
+
+/// The word for a value of a field of sexes.
+fn sex_of(value: &str) -> Option<&'static str> {
+    match value.to_lowercase().as_str() {
+        "f" | "female" | "女" => Some("female"),
+        "m" | "male" | "男" => Some("male"),
+        _ => None,
+    }
+}
+
+/// Last words of names that can be left out.
+const LOOSE_ENDS: &[&str] = &["year", "form"];
+
+/// The value that says yes, of a field with two of them at most.
+fn yes_of(values: &[String]) -> Option<String> {
+    let no = |value: &String| ["f", "n", "no", "false", "0"].contains(&value.to_lowercase().as_str());
+    let yes = |value: &&String| ["t", "y", "yes", "true", "1"].contains(&value.to_lowercase().as_str());
+    let found = values.iter().find(yes)?;
+    values.iter().all(|value| value == found || no(value)).then(|| found.clone())
+}
+
+/// Abbreviations of names with their words.
+const ABBREVIATIONS: &[(&str, &[&str])] =
+    &[("fname", &["first", "name"]), ("lname", &["last", "name"]), ("dob", &["birth", "date"])];
+/// The same of the first word before `name`.
+const OF_NAMES: &[(&str, &str)] = &[("f", "first"), ("l", "last")];
+
+/// A name with its abbreviations spelt out: `stu_id` of a table of students.
+fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
+    let spelt = |word: &String| -> Vec<String> {
+        if let Some((_, words)) = ABBREVIATIONS.iter().find(|(short, _)| short == word) {
+            return words.iter().map(|&word| word.to_owned()).collect();
+        }
+        let whole = own
+            .iter()
+            .flatten()
+            .find(|whole| word.len() >= 3 && whole.len() > word.len() && whole.starts_with(word.as_str()));
+        vec![whole.unwrap_or(word).clone()]
+    };
+    if let [first, last] = name
+        && last == "name"
+        && let Some((_, word)) = OF_NAMES.iter().find(|(short, _)| short == first)
+    {
+        return vec![vec![(*word).to_owned(), last.clone()]];
+    }
+    let whole: Vec<String> = name.iter().flat_map(spelt).collect();
+    if whole == name { Vec::new() } else { vec![whole] }
 }
 
 fn plain(words: &[String]) -> Vec<String> {

@@ -9,6 +9,10 @@ use crate::schema::Place;
 impl Reader<'_> {
     /// The field of that name that is nearest to the rest of the question.
     pub(super) fn nearest_field(&self, named: &[Named]) -> Option<Place> {
+        let of_preferred =
+            |named: &&Named| matches!(named, Named::Field(place, _) if Some(place.table) == self.preferred);
+        let own: Vec<Named> = named.iter().filter(of_preferred).cloned().collect();
+        let named = if own.is_empty() { named } else { &own };
         let fit = named.iter().filter_map(fit).max()?;
         let places = named.iter().filter_map(|named| match named {
             Named::Field(place, known) if *known == fit => Some((*place, ())),
@@ -27,7 +31,7 @@ impl Reader<'_> {
     }
 
     fn nearest<T: Clone>(&self, found: Vec<(Place, T)>) -> Option<(Place, T)> {
-        let anchors = self.anchors();
+        let anchors = self.preferred.map_or_else(|| self.anchors(), |table| vec![table]);
         let far =
             |place: &Place| anchors.iter().filter_map(|anchor| self.steps_up(*anchor, place.table)).min();
         let least = found.iter().filter_map(|(place, _)| far(place)).min()?;
@@ -37,7 +41,7 @@ impl Reader<'_> {
     }
 
     /// The number of steps, if none of them multiplies rows.
-    fn steps_up(&self, from: usize, to: usize) -> Option<usize> {
+    pub(super) fn steps_up(&self, from: usize, to: usize) -> Option<usize> {
         if from == to {
             return Some(0);
         }

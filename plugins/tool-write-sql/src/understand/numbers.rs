@@ -47,7 +47,12 @@ impl Reader<'_> {
                 Ok(())
             }
             // `orders above 100` compares something of the orders, not how many there are.
-            Last::Measure(Measure::Count(_)) if !self.is_chinese_here() && !self.says_is() => self.unclear(),
+            Last::Measure(Measure::Count(table))
+                if !self.is_chinese_here() && (!self.says_is() || self.amount_of(table).is_ok()) =>
+            {
+                let place = self.amount_of(table)?;
+                self.test(place, Test::Number(compare, number))
+            }
             Last::Measure(measure) => {
                 self.not_shown(measure);
                 self.meaning.having.push((measure, compare, number));
@@ -237,11 +242,15 @@ impl Reader<'_> {
     /// `price 158`, and not `the price of 5 products` nor `价格最低的5个商品`.
     fn is_value_of(&self, place: Place) -> bool {
         let next = self.next_piece();
-        let of = self.at > 0 && self.pieces[self.at - 1].chunk == Chunk::Op(Op::Of);
+        let of = self.before(|chunk| *chunk == Chunk::Op(Op::Filler)) == Some(&Chunk::Op(Op::Of));
         self.schema.field(place).is_number()
             && self.meaning.items.last() == Some(&place)
             && !matches!(next, Some(Chunk::Op(Op::CompareBefore(_) | Op::Piece)))
-            && !(of && matches!(next, Some(Chunk::Named(_))))
+            && !(of
+                && matches!(
+                    next,
+                    Some(Chunk::Named(_) | Chunk::Op(Op::Extreme(_) | Op::ExtremeOf(..) | Op::Most(_)))
+                ))
     }
 
     /// `customer 5`, `客户5`: the number identifies the row.

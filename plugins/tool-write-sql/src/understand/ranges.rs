@@ -154,6 +154,9 @@ impl Reader<'_> {
         }
         let years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
         if let [only] = years[..] {
+            if compare.is_none() && self.is_one_more_number(only, number) {
+                return Ok(());
+            }
             return self.filter(only, Test::Number(compare.unwrap_or(Compare::Equal), number));
         }
         if !years.is_empty() || compare == Some(Compare::NotEqual) {
@@ -171,6 +174,35 @@ impl Reader<'_> {
         }
         self.meaning.range = Some(range);
         Ok(())
+    }
+
+    /// `in 2014 or 2015`, `in 2014 and 2015`.
+    fn is_one_more_number(&mut self, place: Place, number: f64) -> bool {
+        let is_joined = self.is_joined();
+        let Some(filter) = self.meaning.filters.last_mut().filter(|filter| filter.place == place) else {
+            return false;
+        };
+        let mut numbers = match &filter.test {
+            Test::Number(Compare::Equal, first) => vec![*first],
+            Test::Numbers(numbers) => numbers.clone(),
+            _ => return false,
+        };
+        if !(self.takes_or() || is_joined) {
+            return false;
+        }
+        numbers.push(number);
+        let filter = self.meaning.filters.last_mut().expect("it was just there");
+        filter.test = Test::Numbers(numbers);
+        if is_joined {
+            self.meaning.joined.push(place);
+        }
+        true
+    }
+
+    /// The only field of years of the tables that are named.
+    pub(super) fn only_year(&self) -> Option<Place> {
+        let mut years = self.places_in_focus().filter(|place| self.names_years(*place));
+        years.next().filter(|_| years.next().is_none())
     }
 
     fn names_years(&self, place: Place) -> bool {

@@ -1,9 +1,22 @@
 //! How the reader handles rankings and orders: `the most orders`, `价格最高的`, `sorted by name`.
 
-use super::link::Chunk;
+use super::link::{Chunk, Piece};
 use super::meaning::{By, Group, Measure, Unclear};
+use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
+use crate::words::english::{name_words, singular};
+
+/// Words for the greatest and the least with the fields that they are about.
+const SIZES: &[(&str, &[&str])] = &[
+    ("largest|biggest|smallest", &["area", "size"]),
+    ("longest|shortest", &["length", "duration"]),
+    ("heaviest|lightest", &["weight"]),
+    ("tallest|highest", &["height", "elevation", "altitude"]),
+];
+
+/// Words of fields that say how popular something is.
+const POPULARITY: &[&str] = &["percentage", "percent", "share", "popularity", "rating", "rank", "score"];
 
 impl Reader<'_> {
     pub(super) fn ordered(&mut self, by: By) -> Result<(), Unclear> {
@@ -16,6 +29,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn top(&mut self) -> Result<(), Unclear> {
+        self.meaning.first |= self.pieces[self.at].text.eq_ignore_ascii_case("first");
         if let Last::Measure(measure) = self.last
             && !matches!(self.next(), Some(Chunk::Named(_)) | None)
         {
@@ -77,6 +91,81 @@ impl Reader<'_> {
         }
     }
 
+    /// `the most common type`, `Which type is the most common?`
+    pub(super) fn common(&mut self, most: bool) -> Result<(), Unclear> {
+        let field_follows = matches!(self.next(), Some(Chunk::Named(named))
+            if named.iter().any(|named| matches!(named, Named::Field(..))));
+        match self.last {
+            Last::Field(place) if !field_follows && self.meaning.items.last() == Some(&place) => {
+                self.meaning.items.pop();
+                self.most_common(place, most)
+            }
+            _ => {
+                self.waiting.push(Waiting::Common(most));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn most_common(&mut self, place: Place, most: bool) -> Result<(), Unclear> {
+        // Something else may say how popular it is.
+        let measures = |other: Place| {
+            let words = name_words(&self.schema.field(other).name);
+            self.schema.field(other).is_number()
+                && words.iter().any(|word| POPULARITY.contains(&word.as_str()))
+        };
+        let is_popular = self.pieces.iter().any(|piece| piece.text.to_lowercase().ends_with("popular"));
+        if is_popular && self.schema.places(place.table).any(measures) {
+            return self.unclear();
+        }
+        let names_it = |piece: &&Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+                if named.iter().any(|named| matches!(named, Named::Field(field, _) if *field == place)))
+        };
+        let word =
+            self.pieces.iter().find(names_it).map(|piece| piece.text.to_lowercase()).unwrap_or_default();
+        let last = word.rsplit(' ').next().unwrap_or_default();
+        if self.meaning.limit.is_none() && last.is_ascii() && singular(last) == last {
+            self.meaning.limit = Some(1);
+        }
+        self.group(place)?;
+        self.rank(By::Measure(Measure::Count(place.table)), most)
+    }
+
+    /// `the 5 largest countries`: by the only field of the entity that the word may mean.
+    pub(super) fn size_of_entity(&mut self) -> Result<Place, Unclear> {
+        let word = self.pieces[self.extreme_at].text.to_lowercase();
+        let called = SIZES.iter().find(|(words, _)| words.split('|').any(|one| word.ends_with(one)));
+        let table = self.meaning.tables.first().copied().filter(|_| self.meaning.measures.is_empty());
+        let (Some((_, names)), Some(table)) = (called, table) else { return Err(Unclear::Shape) };
+        let of_parents = (0..self.schema.tables.len()).filter(|other| self.steps_up(table, *other).is_some());
+        let mut fields = of_parents.flat_map(|table| self.schema.places(table)).filter(|place| {
+            let words = name_words(&self.schema.field(*place).name);
+            self.schema.field(*place).is_number()
+                && words.last().is_some_and(|last| names.contains(&last.as_str()))
+        });
+        match (fields.next(), fields.next()) {
+            (Some(only), None) => Ok(only),
+            // `the largest order`
+            (None, _) => self.amount_of(table).map_err(|_| Unclear::Shape),
+            _ => Err(Unclear::Shape),
+        }
+    }
+
+    /// `sorted by their frequency`: of the one field that is shown.
+    pub(super) fn frequency(&mut self) -> Result<(), Unclear> {
+        let waiting = self.take(|waiting| matches!(waiting, Waiting::Order(_) | Waiting::By));
+        let ([place], Some(waiting)) = (&self.meaning.items[..], waiting) else { return self.unclear() };
+        let (place, ascending) = (*place, self.ascending == Some(true));
+        let descending = if let Waiting::Order(Some(descending)) = waiting { descending } else { !ascending };
+        let count = Measure::Count(place.table);
+        self.meaning.items.clear();
+        self.group(place)?;
+        self.meaning.order = Some((By::Measure(count), descending));
+        self.meaning.hidden.push(count);
+        Ok(())
+    }
+
     fn extreme_field(&mut self, place: Place, greatest: bool) -> Result<(), Unclear> {
         if !self.comparable(place) || self.meaning.items.last() != Some(&place) {
             return self.unclear();
@@ -92,6 +181,9 @@ impl Reader<'_> {
     pub(super) fn rank(&mut self, by: By, greatest: bool) -> Result<(), Unclear> {
         if self.meaning.rank.replace((by, greatest)).is_some() {
             return Err(Unclear::Shape);
+        }
+        if let By::Field(place) = by {
+            self.recent = Some((place, self.at));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use super::choose::Focus;
 use super::link::{Chunk, Piece};
-use super::meaning::{By, Filter, Meaning, Measure, Test, Unclear};
+use super::meaning::{By, Filter, Group, Meaning, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use crate::joins::Links;
 use crate::known::Known;
@@ -30,7 +30,14 @@ pub(super) enum Waiting {
     Top,
     Most(bool),
     Extreme(bool),
+    Common(bool),
+    /// Counts what a verb says.
+    Times,
+    /// Counts the rows of what is told apart: `how many people in each city`.
+    People,
     Compare(Compare),
+    /// Compares with this of all rows: waits for its field.
+    Versus(Compare, Func),
     /// A comparison with its number that waits for its field or table.
     Compared(Compare, f64),
     Days(Compare),
@@ -52,12 +59,16 @@ pub(super) enum Last {
 pub(super) struct Reader<'a> {
     pub schema: &'a Schema,
     pub links: &'a Links,
+    /// Of several things of one name, that of this table is meant.
+    pub preferred: Option<usize>,
     pub pieces: &'a [Piece],
     pub focus: Focus,
     pub at: usize,
     pub meaning: Meaning,
     pub waiting: Vec<Waiting>,
     pub last: Last,
+    /// Whether the last `not` is a `never`: of what happened, and not of a value.
+    never: bool,
     /// Whether the last value or compared field was joined by `or`.
     or: bool,
     not: bool,
@@ -66,6 +77,8 @@ pub(super) struct Reader<'a> {
     pub number: Option<(f64, usize)>,
     /// The last field compared with a number, and the number's position.
     pub tested: Option<(Place, usize)>,
+    /// The last field that a condition, an order or a ranking took, and its position.
+    pub recent: Option<(Place, usize)>,
     /// The position of the days last given to a field.
     pub dated: Option<usize>,
     /// The last measure that was named again.
@@ -74,6 +87,14 @@ pub(super) struct Reader<'a> {
     chinese: bool,
     /// `who`, `哪个`: asks for one.
     single: bool,
+    /// `new`: of the next thing.
+    pub new: bool,
+    /// `share of`: of the rows with the value that follows.
+    share: bool,
+    /// `sort`: what follows `by` is an order.
+    sorts: bool,
+    /// The position of the last word such as `largest`.
+    pub extreme_at: usize,
     /// Whether a word named the requested rows.
     pub asked: bool,
     /// Whether the requested things are plural.
@@ -81,7 +102,7 @@ pub(super) struct Reader<'a> {
 }
 
 /// The meaning of the pieces.
-pub fn meaning(known: &Known<'_>, pieces: &[Piece]) -> Result<Meaning, Unclear> {
+pub fn meaning(known: &Known<'_>, pieces: &[Piece], preferred: Option<usize>) -> Result<Meaning, Unclear> {
     let schema = known.schema;
     let focus = Focus::of(pieces);
     let is_chinese = |piece: &Piece| {
@@ -91,6 +112,7 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece]) -> Result<Meaning, Unclear> 
     let mut reader = Reader {
         schema,
         links: &known.links,
+        preferred,
         pieces,
         focus,
         at: 0,
@@ -102,10 +124,16 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece]) -> Result<Meaning, Unclear> 
         ascending: None,
         number: None,
         tested: None,
+        recent: None,
         dated: None,
         repeated: None,
         chinese,
         single: false,
+        new: false,
+        never: false,
+        share: false,
+        sorts: false,
+        extreme_at: 0,
         asked: false,
         several: false,
     };
@@ -126,6 +154,9 @@ impl Reader<'_> {
             Chunk::Range(range) => self.range(*range),
             Chunk::Quoted => self.quoted(),
             Chunk::Mark => Ok(()),
+            Chunk::Unknown if self.counts_people() => self.people(),
+            Chunk::Unknown if self.are_people_who() => Ok(()),
+            Chunk::Unknown if self.is_verb_between() => Ok(()),
             Chunk::Unknown => Err(Unclear::Word(piece.text.clone())),
         }
     }
@@ -150,13 +181,25 @@ impl Reader<'_> {
             }
             Op::One => self.single = true,
             Op::Count => self.count()?,
+            Op::New => self.new = true,
+            Op::Share => self.share = true,
+            Op::Rate => self.rate()?,
+            Op::AverageEach => {
+                self.meaning.averages_groups = true;
+                self.waiting.push(Waiting::Each);
+            }
+            Op::People => self.waiting.push(Waiting::People),
+            Op::Times => self.waiting.insert(0, Waiting::Times),
             Op::CountBefore => self.count_before()?,
-            Op::Make(func) => self.make(func),
+            Op::Make(func) => self.make(func)?,
             Op::MakeBefore(func) => self.make_before(func)?,
             Op::Distinct => self.meaning.different = true,
             Op::Top => self.top()?,
             Op::Most(most) => self.most(most)?,
-            Op::Extreme(greatest) => self.extreme(greatest)?,
+            Op::Extreme(greatest) => {
+                self.extreme_at = self.at;
+                self.extreme(greatest)?;
+            }
             Op::ExtremeOf(greatest, names) => {
                 let place = self.field_called(names)?;
                 self.rank(By::Field(place), greatest)?;
@@ -167,6 +210,13 @@ impl Reader<'_> {
             }
             // `owned by` names the actor, not a group.
             Op::By if self.follows_participle() => {}
+            Op::By if matches!(self.waiting.last(), Some(Waiting::Order(_))) => {}
+            Op::By if self.sorts => self.waiting.push(Waiting::Order(None)),
+            Op::Sort => self.sorts = true,
+            Op::By if !self.is_chinese() && self.waiting.is_empty() => {
+                self.meaning.per = true;
+                self.waiting.push(Waiting::By);
+            }
             Op::By => self.waiting.push(Waiting::By),
             Op::Order => self.order_here()?,
             Op::Ascending => self.direction(false)?,
@@ -174,10 +224,19 @@ impl Reader<'_> {
             Op::Compare(compare) => self.compare(compare),
             Op::CompareOf(compare, names) => {
                 let place = self.field_called(names)?;
-                self.last = Last::Field(place);
+                if self.last != Last::Field(place) {
+                    self.last = Last::Field(place);
+                    self.meaning.items.push(place);
+                }
                 self.waiting.push(Waiting::Compare(compare));
-                self.meaning.items.push(place);
             }
+            Op::Shows(names) => {
+                let place = self.field_called(names)?;
+                self.item(place)?;
+            }
+            Op::Both => self.meaning.both = Some(self.meaning.items.len()),
+            Op::Common(most) => self.common(most)?,
+            Op::Frequency => self.frequency()?,
             Op::CompareBefore(compare) => self.compare_before(compare)?,
             Op::After => self.days(Compare::More)?,
             Op::Before => self.days(Compare::Less)?,
@@ -185,6 +244,7 @@ impl Reader<'_> {
             Op::Until => self.days(Compare::AtMost)?,
             Op::Between => self.between()?,
             Op::Not => {
+                self.never = matches!(self.pieces[self.at].text.to_lowercase().as_str(), "never" | "从未");
                 if std::mem::replace(&mut self.not, true) {
                     return self.unclear();
                 }
@@ -204,8 +264,11 @@ impl Reader<'_> {
                 self.unit(unit)?;
             }
             Op::WhichUnit(unit) => {
-                self.meaning.which = true;
                 self.single = true;
+                if let Some(year) = self.only_year().filter(|_| unit == crate::calendar::Unit::Year) {
+                    return self.item(year);
+                }
+                self.meaning.which = true;
                 self.unit(unit)?;
             }
             Op::Trend => self.meaning.trend = true,
@@ -226,6 +289,7 @@ impl Reader<'_> {
                         | Op::All
                         | Op::Link
                         | Op::Not
+                        | Op::Both
                         | Op::Distinct
                         | Op::One
                         | Op::Which
@@ -233,7 +297,8 @@ impl Reader<'_> {
             )
         };
         let after = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk).find(|chunk| !passed(chunk));
-        let before = self.pieces[..self.at].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)));
+        let before = self.pieces[..self.at].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)))
+            || !self.meaning.measures.is_empty();
         let is_tied = match after {
             Some(Chunk::Named(_) | Chunk::Quoted) => before || self.chinese,
             Some(Chunk::Number(_)) => before,
@@ -243,6 +308,12 @@ impl Reader<'_> {
                         op,
                         Op::Count | Op::Compare(_) | Op::Most(_) | Op::Extreme(_) | Op::Each | Op::To
                     )
+            }
+            // `Which cities do they come from?`
+            Some(Chunk::Mark | Chunk::Range(_)) | None => {
+                let names =
+                    self.pieces[..self.at].iter().filter(|piece| matches!(piece.chunk, Chunk::Named(_)));
+                names.count() >= 2
             }
             _ => false,
         };
@@ -268,7 +339,7 @@ impl Reader<'_> {
     fn follows_participle(&self) -> bool {
         let before = self.at.checked_sub(1).map(|at| &self.pieces[at]);
         before.is_some_and(|piece| {
-            matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Link))
+            matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Link) | Chunk::Unknown)
                 && PARTICIPLES.iter().any(|end| piece.text.ends_with(end))
         })
     }
@@ -321,13 +392,21 @@ impl Reader<'_> {
         if self.waiting.last().is_some_and(wanted) { self.waiting.pop() } else { None }
     }
 
+    /// The fields of the tables whose fields or values the question names.
+    pub(super) fn places_nearby(&self) -> impl Iterator<Item = Place> {
+        let named: Vec<usize> = self.pieces.iter().flat_map(|piece| piece.tables()).collect();
+        (0..self.schema.tables.len())
+            .filter(move |table| named.contains(table))
+            .flat_map(|table| self.schema.places(table))
+    }
+
     pub(super) fn places_in_focus(&self) -> impl Iterator<Item = Place> {
         (0..self.schema.tables.len())
             .filter(|table| self.focus.has(*table))
             .flat_map(|table| self.schema.places(table))
     }
 
-    fn field_called(&self, names: &[&str]) -> Result<Place, Unclear> {
+    pub(super) fn field_called(&self, names: &[&str]) -> Result<Place, Unclear> {
         let fits = |place: &Place| {
             let field = self.schema.field(*place);
             let words = crate::words::english::name_words(&field.name);
@@ -337,11 +416,19 @@ impl Reader<'_> {
                 words.last().is_some_and(|last| names.contains(&last.as_str()))
             }
         };
-        let mut found = self.places_in_focus().filter(fits);
-        match (found.next(), found.next()) {
-            (Some(only), None) => Ok(only),
-            (Some(_), Some(_)) => Err(Unclear::Ambiguous(self.pieces[self.at].text.clone())),
-            _ => self.unclear(),
+        let mut found: Vec<Place> = self.places_in_focus().filter(fits).collect();
+        if found.is_empty() {
+            found = self.places_nearby().filter(fits).collect();
+        }
+        if found.len() > 1
+            && let Some(table) = self.focus.table_before(self.at).or(self.preferred)
+        {
+            found.retain(|place| place.table == table);
+        }
+        match found[..] {
+            [only] => Ok(only),
+            [] => self.unclear(),
+            _ => Err(Unclear::Ambiguous(self.pieces[self.at].text.clone())),
         }
     }
 
@@ -380,6 +467,7 @@ impl Reader<'_> {
         }
         self.meaning.filters.push(Filter { place, test });
         self.last = Last::Nothing;
+        self.recent = Some((place, self.at));
         Ok(())
     }
 
@@ -387,6 +475,9 @@ impl Reader<'_> {
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
         let joined = self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
+        if not && self.never {
+            return self.unclear();
+        }
         match self
             .take_last(|waiting| matches!(waiting, Waiting::Compare(Compare::Equal | Compare::NotEqual)))
         {
@@ -409,6 +500,13 @@ impl Reader<'_> {
                 }
                 return Ok(());
             }
+            // `a dog, but no cat`
+            Some(Test::Among(_, true)) if not && !or && !self.meaning.turned.contains(&place) => {
+                self.meaning.turned.push(place);
+                self.meaning.joined.push(place);
+                self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], false) });
+                return Ok(());
+            }
             Some(_) => return Err(Unclear::Shape),
             None if or || is_known => return Err(Unclear::Shape),
             None => {}
@@ -426,11 +524,41 @@ impl Reader<'_> {
         matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
     }
 
+    /// `取消率`, `the share of cancelled orders`: of all rows, those with the value.
+    fn rate(&mut self) -> Result<(), Unclear> {
+        let is_one = matches!(self.meaning.filters.last(), Some(Filter { test: Test::Among(_, true), .. }));
+        let Some(filter) = self.meaning.filters.pop().filter(|_| is_one && self.meaning.share.is_none())
+        else {
+            return self.unclear();
+        };
+        let place = filter.place;
+        self.meaning.share = Some(filter);
+        // `number of` would be another measure.
+        self.meaning.measures.retain(|measure| *measure != Measure::Count(place.table));
+        self.take_last(|waiting| matches!(waiting, Waiting::Count));
+        self.measure(Measure::Share(place))
+    }
+
+    pub(super) fn takes_or(&mut self) -> bool {
+        std::mem::take(&mut self.or)
+    }
+
     pub(super) fn takes_not(&mut self) -> bool {
         std::mem::take(&mut self.not)
     }
 
     fn finish(mut self) -> Result<Meaning, Unclear> {
+        // `in ascending order of count`
+        if let [Waiting::Order(_), Waiting::Count] = self.waiting[..] {
+            self.waiting.pop();
+            self.frequency()?;
+        }
+        let mut shown = Vec::new();
+        self.meaning.items.retain(|item| {
+            let is_new = !shown.contains(item);
+            shown.push(*item);
+            is_new
+        });
         if let Some(Waiting::Make(funcs)) = self.take_last(|waiting| matches!(waiting, Waiting::Make(_))) {
             // `total orders` counts; every other function needs a field.
             let [Func::Sum] = funcs[..] else { return Err(Unclear::Shape) };
@@ -439,12 +567,71 @@ impl Reader<'_> {
             };
             self.meaning.measures.push(Measure::Count(table));
         }
-        if !self.waiting.is_empty() || self.not || self.or || self.number.is_some() {
+        if std::mem::take(&mut self.share) {
+            self.rate()?;
+        }
+        if self.waiting == [Waiting::People] {
+            self.waiting.clear();
+            let table = self.meaning.groups.first().map(|group| match group {
+                Group::Table(table) => *table,
+                Group::Field(place) => place.table,
+            });
+            let table = table.or(self.meaning.filters.first().map(|filter| filter.place.table));
+            self.measure(Measure::Count(table.ok_or(Unclear::Shape)?))?;
+        }
+        if let ([Waiting::Times], [verb]) = (&self.waiting[..], &self.meaning.verbs[..]) {
+            let events = Measure::Count(verb.table);
+            self.waiting.clear();
+            self.measure(events)?;
+        }
+        if let [Waiting::Extreme(greatest)] = self.waiting[..] {
+            self.waiting.pop();
+            let place = self.size_of_entity()?;
+            self.rank(By::Field(place), greatest)?;
+        }
+        // `Who makes the most money?` asks for something that nothing names.
+        let asks_who = self.pieces.first().is_some_and(|piece| piece.text.eq_ignore_ascii_case("who"));
+        if asks_who && self.meaning.tables.is_empty() && self.meaning.items.is_empty() {
+            return Err(Unclear::Shape);
+        }
+        if let Some(ascending) =
+            self.ascending.filter(|_| self.meaning.order.is_none() && self.meaning.rank.is_none())
+        {
+            let title = self.meaning.tables.first().and_then(|table| self.schema.title(*table));
+            let place = self.meaning.items.first().copied().or(title).ok_or(Unclear::Shape)?;
+            self.meaning.order = Some((By::Field(place), !ascending));
+        }
+        if !self.waiting.is_empty() || self.not || self.or || self.new || self.number.is_some() {
+            return Err(Unclear::Shape);
+        }
+        let is_bare = |piece: &Piece| {
+            matches!(&piece.chunk, Chunk::Named(_) | Chunk::Range(_) | Chunk::Mark)
+                || matches!(&piece.chunk, Chunk::Op(Op::Of))
+                || piece.text.eq_ignore_ascii_case("in")
+                || piece.text.eq_ignore_ascii_case("from")
+        };
+        self.meaning.bare = self.pieces.iter().all(is_bare);
+        if contradicts(&self.meaning.filters) {
             return Err(Unclear::Shape);
         }
         self.meaning.one = self.single || !self.several;
         Ok(self.meaning)
     }
+}
+
+/// Whether no row can pass: `founded before 2003 and after 2003` asks for two kinds of rows.
+fn contradicts(filters: &[Filter]) -> bool {
+    let ends = |filter: &Filter| match filter.test {
+        Test::Number(Compare::More | Compare::AtLeast, number) => Some((number, f64::INFINITY)),
+        Test::Number(Compare::Less | Compare::AtMost, number) => Some((f64::NEG_INFINITY, number)),
+        Test::Number(Compare::Equal, number) => Some((number, number)),
+        _ => None,
+    };
+    filters.iter().enumerate().any(|(at, one)| {
+        filters[at + 1..].iter().filter(|other| other.place == one.place).any(|other| {
+            ends(one).zip(ends(other)).is_some_and(|(one, other)| one.0.max(other.0) >= one.1.min(other.1))
+        })
+    })
 }
 
 /// Whether a field matches by more than the end of its name.

@@ -66,7 +66,9 @@ impl Reader<'_> {
             .collect();
         let named_elsewhere: Vec<usize> =
             tables.iter().copied().filter(|table| self.focus.has_elsewhere(*table, self.at)).collect();
-        [exact, named_elsewhere].into_iter().find(|some| some.len() == 1).unwrap_or(tables)
+        let preferred: Vec<usize> =
+            tables.iter().copied().filter(|table| Some(*table) == self.preferred).collect();
+        [exact, named_elsewhere, preferred].into_iter().find(|some| some.len() == 1).unwrap_or(tables)
     }
 
     /// `buyers` is the field of that name, though buyers are customers, which have a table.
@@ -200,13 +202,22 @@ impl Reader<'_> {
         if !self.meaning.tables.contains(&table) {
             self.meaning.tables.push(table);
         }
+        if std::mem::take(&mut self.new) && self.meaning.new.replace(table).is_some() {
+            return self.unclear();
+        }
         self.is_asked_for(table);
         let owner_of_next = |chunk: Option<&Chunk>| matches!(chunk, Some(Chunk::Named(named)) if named.iter().any(|named| matches!(named, Named::Field(place, _) if place.table == table)));
         let qualifies = owner_of_next(self.next_piece())
             || (matches!(self.next_piece(), Some(Chunk::Op(Op::Of)))
                 && self.is_chinese()
                 && owner_of_next(self.next()));
-        if qualifies && !self.counts_here() {
+        // `workflow runs` are runs.
+        let other = |named: &Named| matches!(named, Named::Table(other) if *other != table);
+        let is_one = self.pieces[self.at].text.is_ascii() && !self.is_plural();
+        let is_compound = is_one
+            && !self.pieces[self.at].possessive
+            && matches!(self.next_piece(), Some(Chunk::Named(named)) if named.iter().any(other));
+        if is_compound || qualifies && !self.counts_here() {
             return Ok(());
         }
         if self.takes_not() {
@@ -248,10 +259,13 @@ impl Reader<'_> {
         match self.waiting.last().cloned() {
             Some(Waiting::Count) => {
                 self.waiting.pop();
-                if let Some(Waiting::Make(funcs)) = self.waiting.last()
-                    && *funcs != [Func::Sum]
-                {
-                    return self.unclear();
+                match self.waiting.last() {
+                    // `average number of orders per customer`
+                    Some(Waiting::Make(funcs)) if *funcs == [Func::Average] => {
+                        self.meaning.averages_groups = true;
+                    }
+                    Some(Waiting::Make(funcs)) if *funcs != [Func::Sum] => return self.unclear(),
+                    _ => {}
                 }
                 self.take_last(|waiting| matches!(waiting, Waiting::Make(_)));
                 self.measure(Measure::Count(table))
@@ -311,15 +325,33 @@ impl Reader<'_> {
         matches!(self.next_piece(), Some(Chunk::Op(Op::CountBefore)))
     }
 
+    /// Without values that differ only in their letters' case from another one of the field, which is written so.
+    fn as_written(&self, named: &[Named]) -> Vec<Named> {
+        let text = &self.pieces[self.at].text;
+        let is_written = |place: Place| named.contains(&Named::Value(place, text.clone()));
+        let stays = |named: &&Named| match named {
+            Named::Value(place, value) => value == text || !is_written(*place),
+            _ => true,
+        };
+        named.iter().filter(stays).cloned().collect()
+    }
+
     fn value_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
+        let named = &self.as_written(named)[..];
         let value = self.focus.value(self.at, self.pieces, self.schema, named);
         let Some((place, value)) = value.or_else(|| self.nearest_value(named)) else {
             return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
         };
         // `status failed`: the field only introduced its value.
-        if self.last == Last::Field(place) && self.meaning.items.last() == Some(&place) {
+        let is_introduced = self.last == Last::Field(place) && self.meaning.items.last() == Some(&place);
+        if is_introduced {
             self.meaning.items.pop();
         }
-        self.value(place, value)
+        self.value(place, value)?;
+        // `languages other than English`: there is another one.
+        if is_introduced {
+            self.meaning.turned.retain(|turned| *turned != place);
+        }
+        Ok(())
     }
 }

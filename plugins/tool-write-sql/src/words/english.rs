@@ -21,6 +21,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("sent", "send"),
     ("began", "begin"),
     ("dogs", "dog"),
+    ("ids", "id"),
 ];
 
 /// Numbers in words.

@@ -4,6 +4,7 @@ pub mod chinese;
 pub mod dates;
 pub mod english;
 pub mod glossary;
+pub mod idioms;
 pub mod phrases;
 pub mod symbols;
 

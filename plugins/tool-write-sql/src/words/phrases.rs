@@ -49,6 +49,18 @@ pub enum Op {
     One,
     /// Counts the next thing.
     Count,
+    /// Counts what happened.
+    Times,
+    /// `new customers`.
+    New,
+    /// The percentage of the rows with the value that follows.
+    Share,
+    /// The same of the value before it.
+    Rate,
+    /// `平均每个`: the average of what each has.
+    AverageEach,
+    /// `多少人`: rows of what is told apart.
+    People,
     /// Counts the previous thing: `订单数`.
     CountBefore,
     Make(Func),
@@ -67,9 +79,19 @@ pub enum Op {
     Each,
     By,
     Order,
+    /// `Sort the shops by …`: what follows `by` is an order.
+    Sort,
     Ascending,
     Descending,
     Compare(Compare),
+    /// Shows a field that the word itself names: `how old`.
+    Shows(&'static [&'static str]),
+    /// `both`: of several values, each.
+    Both,
+    /// The value of a field that most rows have; false: the fewest.
+    Common(bool),
+    /// How many rows have a value.
+    Frequency,
     /// Compares a field that the word itself names: `older than`.
     CompareOf(Compare, &'static [&'static str]),
     /// Compares the previous number: `100以上`.
@@ -96,12 +118,13 @@ use Func::{Average, Greatest, Least, Sum};
 
 const AGE: &[&str] = &["age"];
 const PRICE: &[&str] = &["price"];
+const POPULATION: &[&str] = &["population"];
 const DATE: &[&str] = &[];
 
 /// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
     (
-        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|both the|who have|in the system|in the platform|on the platform|number is",
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also",
         Op::Filler,
     ),
     (
@@ -113,24 +136,45 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Filler,
     ),
     (
-        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|covers|went|took|take|takes|across|through",
+        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|covers|went|took|take|takes|across|through|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
         Op::Link,
     ),
     ("to|~", Op::To),
     ("of|belonging to|belong to|belongs to", Op::Of),
+    ("new|newly registered", Op::New),
+    (
+        "share of|the share of|percentage of|the percentage of|proportion of|the proportion of|what share of|what percentage of|what proportion of|what percent of|percent of",
+        Op::Share,
+    ),
+    ("rate", Op::Rate),
     ("which", Op::Which),
+    ("how old|how old is|how old are", Op::Shows(AGE)),
+    ("both|both the|both of", Op::Both),
+    (
+        "most common|most frequent|most popular|most frequently used|most commonly used|the most common|the most frequent|the most popular|the most frequently used|the most commonly used",
+        Op::Common(true),
+    ),
+    (
+        "least common|least frequent|least popular|rarest|the least common|the least frequent|the least popular|the rarest",
+        Op::Common(false),
+    ),
+    ("frequency|their frequency|the frequency|number of occurrences|frequency of occurrence", Op::Frequency),
     (
         "how many|number of|the number of|numbers of|count of|count|the count of|total number of|the total number of|count the number of",
         Op::Count,
     ),
+    ("how many times|number of times|the number of times|how often", Op::Times),
     ("average|avg|mean|the average|the mean|average of|on average", Op::Make(Average)),
-    ("total|sum|sum of|the sum of|the total|total of|how much|overall total", Op::Make(Sum)),
+    (
+        "total amount of|the total amount of|total|sum|sum of|the sum of|the total|total of|how much|overall total",
+        Op::Make(Sum),
+    ),
     ("minimum|min|the minimum", Op::Make(Least)),
     ("maximum|max|the maximum", Op::Make(Greatest)),
     ("distinct|different|unique", Op::Distinct),
     ("top|first", Op::Top),
     (
-        "most|the most|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of",
+        "most|the most|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of|largest amount of|greatest amount of|highest amount of|the largest amount of|the greatest amount of|the highest amount of",
         Op::Most(true),
     ),
     (
@@ -138,12 +182,20 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Most(false),
     ),
     (
-        "highest|largest|biggest|greatest|longest|heaviest|slowest|the highest|the largest|the biggest|the greatest|the longest|the heaviest",
+        "highest|largest|biggest|greatest|longest|heaviest|slowest|the highest|the largest|the biggest|the greatest|the longest|the heaviest|tallest|the tallest",
         Op::Extreme(true),
     ),
     ("lowest|smallest|shortest|lightest|the lowest|the smallest|the shortest", Op::Extreme(false)),
-    ("oldest", Op::ExtremeOf(true, AGE)),
-    ("youngest", Op::ExtremeOf(false, AGE)),
+    ("oldest|the oldest", Op::ExtremeOf(true, AGE)),
+    ("youngest|the youngest", Op::ExtremeOf(false, AGE)),
+    (
+        "most populated|most populous|the most populated|the most populous|most populace",
+        Op::ExtremeOf(true, POPULATION),
+    ),
+    (
+        "least populated|least populous|the least populated|the least populous",
+        Op::ExtremeOf(false, POPULATION),
+    ),
     ("most expensive|priciest|the most expensive", Op::ExtremeOf(true, PRICE)),
     ("cheapest|least expensive|the cheapest", Op::ExtremeOf(false, PRICE)),
     ("latest|newest|most recent|the latest|the newest|the most recent", Op::ExtremeOf(true, DATE)),
@@ -153,13 +205,17 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Each,
     ),
     ("by", Op::By),
-    ("ordered by|sorted by|order by|sort by|ordered|sorted|in order of|ranked by", Op::Order),
     (
-        "ascending|in ascending order of|in ascending order|ascending order of|ascending order|in ascending order by",
+        "ordered by|sorted by|order by|sort by|ordered|sorted|in order of|ranked by|order the results by|order them by|sort the results by|sort them by|order the result by|sort the result by|in the order of|in order by",
+        Op::Order,
+    ),
+    ("sort|rank", Op::Sort),
+    (
+        "ascending|in ascending order of|in ascending order|ascending order of|ascending order|in ascending order by|increasing|in increasing order of|in increasing order|from low to high|from lowest to highest|from the lowest to the highest|from smallest to largest|from the smallest to the largest|from young to old|from youngest to oldest|from the youngest to the oldest|from least to most|alphabetically|ascending alphabetical order of|in ascending alphabetical order of|in ascending alphabetical order|in alphabetical order|in alphabetical order of|in alphabetical order by|in alphabetic order|in lexicographical order",
         Op::Ascending,
     ),
     (
-        "descending|in descending order of|in descending order|descending order of|descending order|in descending order by",
+        "descending|in descending order of|in descending order|descending order of|descending order|in descending order by|decreasing|in decreasing order of|in decreasing order|from high to low|from highest to lowest|from the highest to the lowest|from largest to smallest|from the largest to the smallest|from old to young|from oldest to youngest|from the oldest to the youngest|from most to least|in descending alphabetical order|in descending alphabetical order of|descending alphabetical order of|in reverse alphabetical order|in reverse alphabetical order of",
         Op::Descending,
     ),
     (
@@ -182,7 +238,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ("until|till|up to and including", Op::Until),
     ("between", Op::Between),
     ("not|no|without|never|excluding|except|except for|other than", Op::Not),
-    ("and|as well as|along with|plus", Op::And),
+    ("and|as well as|along with|plus|but|but also|and also|and who", Op::And),
     ("or", Op::Or),
     ("is|are|equals to|named|called|be", Op::Is),
     (
@@ -253,6 +309,10 @@ const CHINESE: &[(&str, Op)] = &[
         Op::Each,
     ),
     ("排序|排列|由", Op::Order),
+    ("新增|新增的|新注册|新注册的|新", Op::New),
+    ("率|占比|比例|的比例|的占比", Op::Rate),
+    ("平均每个|平均每位|平均每名|平均每家|平均每", Op::AverageEach),
+    ("多少人|几个人", Op::People),
     ("升序|从低到高|从小到大|由低到高|从少到多", Op::Ascending),
     ("降序|从高到低|从大到小|由高到低|从多到少|倒序", Op::Descending),
     ("大于|超过|高于|多于|长于|超出", Op::Compare(More)),
@@ -308,6 +368,14 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|
     }
     phrases
 });
+
+/// Whether a phrase contains the word.
+pub fn has(word: &str) -> bool {
+    let contains = |phrases: &Vec<(&str, Op)>| {
+        phrases.iter().any(|(phrase, _)| phrase.split(' ').any(|part| part == word))
+    };
+    BY_FIRST_WORD.values().any(contains)
+}
 
 /// The phrases that begin here, with their length in words.
 pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {

@@ -1,0 +1,145 @@
+//! Words that are no word of the question's language nor of the tables, read as the one that they nearly are:
+//! `countires`, `independence` of a field `indep_year`.
+
+use std::collections::HashSet;
+
+use super::names::{Named, Names};
+use crate::schema::{Kind, Place, Schema};
+use crate::words::{self, Form, Word, english, glossary, phrases};
+
+/// The shortest word in which a letter may be missing, additional or exchanged with its neighbour, in which one may be
+/// another one, and in which two letters may be wrong.
+const ONE_WRONG_MIN: usize = 5;
+const OTHER_LETTER_MIN: usize = 8;
+const TWO_WRONG_MIN: usize = 9;
+/// The shortest abbreviation.
+const SHORT_MIN: usize = 4;
+
+/// Replaces what is unknown; returns what was replaced, and by what.
+pub fn repair(words: &mut [Word], schema: &Schema, names: &Names) -> Vec<(String, String)> {
+    let times: HashSet<&str> = names
+        .list
+        .iter()
+        .filter(|(_, named)| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
+        .flat_map(|(concepts, _)| concepts)
+        .map(String::as_str)
+        .collect();
+    // A value that nearly fits is another one: Nanning is not Nanjing.
+    let known: HashSet<&str> = names
+        .list
+        .iter()
+        .filter(|(_, named)| !matches!(named, Named::Value(..)))
+        .flat_map(|(concepts, _)| concepts)
+        .map(String::as_str)
+        .collect();
+    let is_known = |concept: &str| {
+        known.contains(concept)
+            || names.list.iter().any(|(concepts, _)| concepts.iter().any(|one| one == concept))
+    };
+    let mut repaired = Vec::new();
+    for word in words.iter_mut() {
+        let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
+        if !is_word
+            || is_known(&word.concept)
+            || glossary::english(&word.lower).is_some()
+            || phrases::has(&word.lower)
+        {
+            continue;
+        }
+        if let Some(form) = form_of(&word.lower, &times) {
+            form.clone_into(&mut word.concept);
+            continue;
+        }
+        let Some(meant) = meant(&word.lower, &word.concept, &known) else { continue };
+        repaired.push((word.text.clone(), meant.to_owned()));
+        word.concept = words::concept(meant);
+        meant.clone_into(&mut word.lower);
+    }
+    repaired
+}
+
+fn says_when(schema: &Schema, place: Place) -> bool {
+    let field = schema.field(place);
+    field.kind() == Kind::Date || english::name_words(&field.name).iter().any(|word| word == "year")
+}
+
+/// The only known word of which it is another form: `opened` of `open`, `founding` of `founded`.
+fn form_of<'k>(lower: &str, known: &HashSet<&'k str>) -> Option<&'k str> {
+    let stems = |word: &str| -> Vec<String> {
+        let mut stems = english::verb_stems(word);
+        stems.push(word.to_owned());
+        stems.retain(|stem| stem.len() >= SHORT_MIN);
+        stems
+    };
+    let own = stems(lower);
+    let mut forms = known.iter().filter(|known| stems(known).iter().any(|stem| own.contains(stem)));
+    forms.next().copied().filter(|_| forms.next().is_none())
+}
+
+/// The only word that it may be.
+fn meant<'k>(lower: &str, concept: &str, known: &HashSet<&'k str>) -> Option<&'k str> {
+    let wrong = if lower.len() >= TWO_WRONG_MIN { 2 } else { 1 };
+    let close = |known: &&&str| {
+        known.len() >= ONE_WRONG_MIN - 1
+            && known.is_ascii()
+            && known.as_bytes()[0] == lower.as_bytes()[0]
+            && is_near(known, concept, wrong)
+            && (lower.len() >= OTHER_LETTER_MIN || !is_other_letter(known, concept))
+    };
+    let short = |known: &&&str| {
+        known.len() >= SHORT_MIN && lower.len() > known.len() + 1 && lower.starts_with(**known)
+    };
+    let only = |mut found: Vec<&'k str>| {
+        found.sort_unstable();
+        found.dedup();
+        (found.len() == 1).then(|| found[0])
+    };
+    only(known.iter().filter(close).copied().collect())
+        .or_else(|| only(known.iter().filter(short).copied().collect()))
+}
+
+/// Whether just one letter is another one, as in words that mean something else.
+fn is_other_letter(one: &str, other: &str) -> bool {
+    one.len() == other.len()
+        && one.bytes().zip(other.bytes()).filter(|(one, other)| one != other).count() == 1
+}
+
+/// Whether so many letters at most are wrong, missing, additional or exchanged with their neighbour.
+fn is_near(one: &str, other: &str, at_most: usize) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len().abs_diff(other.len()) > at_most {
+        return false;
+    }
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for (at, letter) in one.iter().enumerate() {
+        let mut row = vec![at + 1];
+        for (to, with) in other.iter().enumerate() {
+            let changed = rows[at][to] + usize::from(letter != with);
+            let mut least = changed.min(rows[at][to + 1] + 1).min(row[to] + 1);
+            if at > 0 && to > 0 && *letter == other[to - 1] && one[at - 1] == *with {
+                least = least.min(rows[at - 1][to - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()] <= at_most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_with_a_wrong_letter_is_found() {
+        let known = HashSet::from(["country", "region", "indep", "customer"]);
+        assert_eq!(meant("countires", "countire", &known), Some("country"));
+        assert_eq!(meant("costumers", "costumer", &known), Some("customer"));
+        assert_eq!(meant("independence", "independence", &known), Some("indep"));
+        assert_eq!(meant("legion", "legion", &known), None);
+        let known = HashSet::from(["revenue", "place"]);
+        assert_eq!(meant("revenge", "revenge", &known), None);
+        assert_eq!(meant("plate", "plate", &known), None);
+        assert_eq!(meant("weather", "weather", &known), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! Idioms of people who do not know the tables, in words that the tables have: `best selling` as `highest sales`, `客单价` as
+//! `平均订单金额`.
+
+/// English idioms, `|` between synonyms: each that fits is replaced once, the longest first.
+const ENGLISH: &[(&str, &str)] = &[
+    ("best selling|best-selling|top selling|top-selling|bestselling", "highest sales"),
+    ("worst selling|worst-selling", "lowest sales"),
+    ("sells best|sell best|sells the most|sell the most|sold best|sold the most", "has the highest sales"),
+    ("sells worst|sell worst|sells the least|sell the least", "has the lowest sales"),
+    (
+        "brings in the most money|makes the most money|generates the most money|earns the most money|earns the most|makes the most|brings in the most",
+        "has the highest sales",
+    ),
+    ("generates the most|generate the most", "has the most"),
+    (
+        "spent the most money|spent the most|spend the most money|spend the most|spends the most|spent most|paid the most|pays the most",
+        "has the highest sales",
+    ),
+    (
+        "ordered most often|order most often|orders most often|ordered the most often|bought most often|buy most often|buys most often",
+        "has the most orders",
+    ),
+    (
+        "how much did we sell|how much have we sold|how much did we make|how much did we earn|how much do we make",
+        "total sales",
+    ),
+    (
+        "how much revenue did we make|how much revenue did we generate|how much revenue do we make",
+        "total revenue",
+    ),
+    ("costs more than|cost more than|costing more than", "has a price over"),
+    ("costs less than|cost less than|costing less than", "has a price under"),
+    ("costs the most|cost the most", "is the most expensive"),
+    ("costs the least|cost the least", "is the cheapest"),
+    ("waiting for approval|awaiting approval|waiting to be approved|pending approval", "pending"),
+    ("do we sell|do you sell", "do we have"),
+    ("units sold|pieces sold|items sold|quantity sold", "quantity"),
+    ("a breakdown of|breakdown of", "number of"),
+    (
+        "have never bought anything|never bought anything|have never ordered anything|never ordered anything|have never ordered|have never bought|have never placed an order|never placed an order|never ordered|never bought|never purchased",
+        "have no orders",
+    ),
+    ("repeat customers|returning customers", "customers with more than 1 order"),
+    ("ordered more than once|bought more than once|ordered repeatedly", "have more than 1 order"),
+    ("ordered at least twice|bought at least twice", "have at least 2 orders"),
+    ("ordered only once|ordered exactly once|bought only once", "have exactly 1 order"),
+];
+
+/// English idioms around something: before, after, and what stands there instead.
+const AROUND: &[(&str, &str, &str)] = &[
+    ("how much revenue did ", " make", "total revenue of {}"),
+    ("how much revenue did ", " generate", "total revenue of {}"),
+    ("how much revenue did ", " bring in", "total revenue of {}"),
+    ("how much does a ", " spend on average", "average sales per {}"),
+    ("how much does each ", " spend on average", "average sales per {}"),
+    ("how much do ", " spend on average", "average sales per {}"),
+    ("how much did ", " spend", "total sales of {}"),
+    ("how much have ", " spent", "total sales of {}"),
+    ("how much does ", " cost", "price of {}"),
+    ("how did ", " develop", "trend of {}"),
+    ("how did ", " evolve", "trend of {}"),
+    ("how did ", " change", "trend of {}"),
+    ("how many pieces of ", " were sold", "total quantity of {}"),
+    ("how many units of ", " were sold", "total quantity of {}"),
+    ("how many pieces of ", " did we sell", "total quantity of {}"),
+    ("how many units of ", " did we sell", "total quantity of {}"),
+];
+
+/// Chinese idioms: a longer one stands before one that it contains.
+const CHINESE: &[(&str, &str)] = &[
+    ("平均每单多少钱", "平均订单金额"),
+    ("平均每单金额", "平均订单金额"),
+    ("客单价", "平均订单金额"),
+    ("我们总共卖了多少钱", "总销售额"),
+    ("总共卖了多少钱", "总销售额"),
+    ("一共卖了多少钱", "总销售额"),
+    ("卖了多少钱", "的总销售额"),
+    ("卖出了多少件", "的总销量"),
+    ("卖出多少件", "的总销量"),
+    ("卖了多少件", "的总销量"),
+    ("卖了多少个", "的总销量"),
+    ("卖得最好的", "销售额最高的"),
+    ("卖得最好", "销售额最高"),
+    ("卖得最差的", "销售额最低的"),
+    ("最畅销的", "销售额最高的"),
+    ("最畅销", "销售额最高"),
+    ("消费最多的", "销售额最高的"),
+    ("消费最高的", "销售额最高的"),
+    ("消费金额", "销售额"),
+    ("消费总额", "总销售额"),
+    ("消费了多少钱", "的总销售额"),
+    ("消费了多少", "的总销售额"),
+    ("消费多少钱", "销售额"),
+    ("消费多少", "销售额"),
+    ("营业额", "营收"),
+    ("成交总额", "订单总额"),
+    ("没有下过订单", "没有订单"),
+    ("没下过订单", "没有订单"),
+    ("没有下过单", "没有订单"),
+    ("没下过单", "没有订单"),
+    ("从未下过单", "没有订单"),
+    ("从未下单", "没有订单"),
+    ("从来没有买过东西", "没有订单"),
+    ("没有买过东西", "没有订单"),
+    ("复购客户", "订单超过1个的客户"),
+    ("回头客", "订单超过1个的客户"),
+    ("下单最多的", "订单最多的"),
+    ("下了多少单", "有多少订单"),
+    ("下多少单", "订单数"),
+    ("多少单", "多少订单"),
+    ("订单量", "订单数"),
+    ("新增了", "新增"),
+];
+
+/// The question in plainer words.
+pub fn plainer(question: &str) -> String {
+    let mut plain = question.to_owned();
+    for (idiom, instead) in CHINESE {
+        // `多少单` is not in `多少单位`.
+        let is_whole = |at: usize| !plain[at + idiom.len()..].starts_with(['位', '价', '品', '元', '子']);
+        if plain.find(idiom).is_some_and(is_whole) {
+            plain = plain.replace(idiom, instead);
+        }
+    }
+    if plain.starts_with("不同") && !plain.starts_with("不同的") {
+        plain.replace_range(.."不同".len(), "各");
+    }
+    if let Some(average) = average_each(&plain) {
+        plain = average;
+    }
+    for (before, after, instead) in AROUND {
+        if let Some((start, inside, end)) = around(&plain, before, after) {
+            plain = format!(
+                "{}{}{}",
+                &plain[..start],
+                instead.replace("{}", &plain[inside.clone()]),
+                &plain[end..]
+            );
+        }
+    }
+    let mut idioms: Vec<(&str, &str)> = ENGLISH
+        .iter()
+        .flat_map(|(idioms, instead)| idioms.split('|').map(move |idiom| (idiom, *instead)))
+        .collect();
+    idioms.sort_by_key(|(idiom, _)| std::cmp::Reverse(idiom.len()));
+    for (idiom, instead) in idioms {
+        if let Some(at) = found(&plain, idiom, 0) {
+            plain.replace_range(at..at + idiom.len(), instead);
+        }
+    }
+    plain
+}
+
+/// `How many orders does a customer place on average?`
+fn average_each(question: &str) -> Option<String> {
+    const BEGINS: &str = "how many ";
+    let lower = question.to_ascii_lowercase();
+    let end = lower.find(" on average")?;
+    let inside = (lower.starts_with(BEGINS) && BEGINS.len() < end).then_some(BEGINS.len()..end)?;
+    let does = [" does a ", " does an ", " does each ", " does one "]
+        .iter()
+        .find_map(|does| Some((lower[inside.clone()].find(does)? + BEGINS.len(), does.len())))?;
+    let (counted, rest) = (&question[BEGINS.len()..does.0], &question[does.0 + does.1..end]);
+    let thing = rest.split_whitespace().next()?;
+    Some(format!("average number of {counted} per {thing}{}", &question[end + " on average".len()..]))
+}
+
+/// Where words stand as whole ones, from a place on.
+fn found(text: &str, words: &str, from: usize) -> Option<usize> {
+    let lower = text.to_ascii_lowercase();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    lower.get(from..)?.match_indices(words).map(|(at, _)| from + at).find(|at| {
+        let (head, tail) = (&text[..*at], &text[at + words.len()..]);
+        let begins = !head.ends_with(is_word) || words.starts_with(' ');
+        begins && (!tail.starts_with(is_word) || words.ends_with(' '))
+    })
+}
+
+fn around(text: &str, before: &str, after: &str) -> Option<(usize, std::ops::Range<usize>, usize)> {
+    let start = found(text, before, 0)?;
+    let inside = start + before.len();
+    let end = found(text, after, inside)?;
+    // One clause only.
+    let clear = end > inside && !text[inside..end].contains([',', '?', ';', '.']);
+    clear.then(|| (start, inside..end, end + after.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idioms_become_words_of_tables() {
+        for (question, plain) in [
+            ("What is our best selling category?", "What is our highest sales category?"),
+            (
+                "How much did customers in Shanghai spend last month?",
+                "total sales of customers in Shanghai last month?",
+            ),
+            ("上个月龙井卖了多少件", "上个月龙井的总销量"),
+            ("How many spenders?", "How many spenders?"),
+            ("How many orders does a customer place on average?", "average number of orders per customer?"),
+            ("客单价是多少", "平均订单金额是多少"),
+            ("有多少单位", "有多少单位"),
+            ("How many on average does a customer order?", "How many on average does a customer order?"),
+        ] {
+            assert_eq!(plainer(question), plain);
+        }
+    }
+}
