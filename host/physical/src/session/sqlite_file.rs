@@ -212,7 +212,7 @@ impl SqliteFile {
         self.within(bounds.timeout, async |connection: &mut SqliteConnection| {
             let columns = columns(connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?);
             let mut collector = Collector::new(columns, bounds.max_rows, bounds.max_bytes);
-            let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
+            let mut rows = sqlx::query_with(sql, arguments).persistent(false).fetch(connection);
             while let Some(row) = rows.try_next().await.map_err(|cause| of_sqlite(&cause))? {
                 if !collector.take(&row)? {
                     break;
@@ -266,6 +266,10 @@ impl SqliteFile {
     /// Ends a session, as if it closed the file. False: it left something open.
     pub async fn rest(&self) -> bool {
         let mut connection = self.connection.lock().await;
+        // What they hold is memory, and columns that may have changed when the next session comes.
+        if connection.clear_cached_statements().await.is_err() {
+            return false;
+        }
         let Ok(mut handle) = connection.lock_handle().await else { return false };
         let is_at_rest = authority::rest(&mut handle, BUSY_TIMEOUT_MS);
         self.rests.store(is_at_rest, Ordering::Relaxed);
@@ -307,9 +311,16 @@ impl SqliteFile {
         // If not all rows were read, SQLite computes the next one, which may not exist: interrupts it and
         // waits. A broken connection shows at the next statement.
         self.watch.deadline_ms.store(NOW_MS, Ordering::Relaxed);
-        let _ = connection.lock_handle().await;
+        let is_alive = connection.lock_handle().await.is_ok();
         waiting.1 = true;
         drop(waiting);
+        // The end of the rows may have been that of the driver's thread.
+        let result = if is_alive {
+            result
+        } else {
+            result
+                .and_then(|_| Err(error("internal", "the database session ended in the middle of an answer")))
+        };
         result.map_err(|cause| match cause.code.as_str() {
             "cancelled" if late => Error {
                 retryable: true,
