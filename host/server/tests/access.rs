@@ -189,7 +189,9 @@ async fn ask(topic: &TopicAccess, datasource: &str, sql: &str) -> Result<QueryRe
         max_bytes: 0,
         timeout_ms: 0,
     };
-    topic.run(request).await
+    let answer = topic.run(request).await;
+    topic.unlogged().log().await;
+    answer
 }
 
 async fn names_found(topic: &TopicAccess, text: &str) -> Vec<String> {
@@ -344,6 +346,7 @@ async fn a_query_is_answered_within_its_bounds_and_written_down() {
             "{}",
             error.message
         );
+        topic.unlogged().log().await;
         let log = "SELECT table_name, asked_by, outcome FROM query_log ORDER BY id";
         let log = server.app.db.read(log, &[]).await.unwrap();
         let log: Vec<(Option<String>, String, String)> =

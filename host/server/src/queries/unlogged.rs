@@ -2,8 +2,15 @@
 
 use lakeport_store::Db;
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{Duration, sleep, timeout};
 
 use super::store::{self, Outcome, Query};
+
+/// How long an answer waits for its log.
+const WAIT: Duration = Duration::from_secs(1);
+/// The pauses between attempts to log, in seconds.
+const PAUSES_S: [u64; 6] = [1, 5, 15, 60, 300, 900];
 
 /// Queries on their way to the log. Dropping it logs what is left.
 pub struct Unlogged {
@@ -37,21 +44,18 @@ impl Unlogged {
         self.queries.lock().drain(..count);
     }
 
-    /// Logs them now. A failure is not the caller's: its answer stands.
+    /// Logs them now, and goes on without the caller if that takes long: its answer stands.
     pub async fn log(&self) {
-        let queries = self.queries();
-        log(&self.db, &queries).await;
-        self.forget(queries.len());
+        let queries = std::mem::take(&mut *self.queries.lock());
+        if let Some(logging) = log(&self.db, queries) {
+            let _ = timeout(WAIT, logging).await;
+        }
     }
 }
 
 impl Drop for Unlogged {
     fn drop(&mut self) {
-        let queries = std::mem::take(self.queries.get_mut());
-        if !queries.is_empty() {
-            let db = self.db.clone();
-            tokio::spawn(async move { log(&db, &queries).await });
-        }
+        drop(log(&self.db, std::mem::take(self.queries.get_mut())));
     }
 }
 
@@ -69,19 +73,31 @@ impl Drop for Running<'_> {
     }
 }
 
-async fn log(db: &Db, queries: &[Query]) {
-    if let Err(cause) = store::record(db, queries).await {
-        tracing::error!("the log of queries was not written: {cause}");
+/// Stores queries in the background: again and again while the store is busy or away.
+fn log(db: &Db, queries: Vec<Query>) -> Option<JoinHandle<()>> {
+    if queries.is_empty() {
+        return None;
     }
+    let db = db.clone();
+    Some(tokio::spawn(async move {
+        for pause_s in PAUSES_S {
+            match store::record(&db, &queries).await {
+                Ok(()) => return,
+                Err(cause) => tracing::warn!("the log of queries is not written yet: {cause}"),
+            }
+            sleep(Duration::from_secs(pause_s)).await;
+        }
+        if let Err(cause) = store::record(&db, &queries).await {
+            tracing::error!(?queries, "the log of queries was not written: {cause}");
+        }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use lakeport_store::testing::on_each_store;
-    use tokio::time::{Duration, sleep};
-
     use super::super::store::testing::query;
     use super::*;
+    use lakeport_store::testing::on_each_store;
 
     async fn outcomes(db: &Db) -> Vec<String> {
         let rows = db.read("SELECT outcome FROM query_log ORDER BY id", &[]).await.unwrap();

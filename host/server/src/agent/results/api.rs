@@ -9,14 +9,14 @@ use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::QueryResult;
 use lakeport_http::{Bare, Caller, Json, Nothing};
 use lakeport_physical::QueryLimits;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::places::Places;
 use super::view::{ResultFile, RunView};
 use super::{Statement, Table, shown};
 use crate::agent::access::{Asked, TopicAccess};
 use crate::agent::forms::{ResultPath, ResultQuery, RunStatement};
-use crate::agent::tasks::api::readable;
+use crate::agent::tasks::api::{check_answer, readable};
 use crate::agent::tasks::event::Step;
 use crate::agent::tasks::{both, store};
 use crate::agent::{Agent, Call};
@@ -31,8 +31,8 @@ const SHOWN_ROWS_DEFAULT: i64 = 1_000;
 const SHOWN_BYTES_MAX: usize = 4 * 1024 * 1024;
 const SHOWN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Files that are made, and statements that run, at the same time; others wait, within the time of their requests.
-static FILES: Semaphore = Semaphore::const_new(4);
-static RUNS: Semaphore = Semaphore::const_new(8);
+static FILES: Places = Places::new(4);
+static RUNS: Places = Places::new(8);
 /// Where the statements come from, in the log of queries.
 const EDITED: &str = "run";
 const EXPORTED: &str = "export";
@@ -40,9 +40,10 @@ const EXPORTED: &str = "export";
 /// `GET /api/v1/nl2sql/tasks/{task_id}/results/{call_id}`
 pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, Error> {
     let (state, caller, format) = (&call.state, &call.caller, call.query.format);
-    let _place = FILES.acquire().await.map_err(Error::internal)?;
     let (task_id, call_id) = (call.path.task_id, call.path.call_id.to_string());
     let task = readable(state, caller, task_id).await?;
+    check_answer(caller, &task)?;
+    let _place = FILES.take(&caller.key()).await?;
     let missing = || Error::not_found("result", &call_id);
     let steps = store::steps(&state.db, task.id).await?.ok_or_else(missing)?;
     let result = steps.iter().find_map(|step| match step {
@@ -81,7 +82,7 @@ pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, E
 pub async fn run_statement(call: Call<Nothing, Nothing, Json<RunStatement>>) -> Result<Bare<RunView>, Error> {
     let (state, caller, body) = (&call.state, &call.caller, &*call.body);
     caller.check_datasource(&body.datasource.0)?;
-    let _place = RUNS.acquire().await.map_err(Error::internal)?;
+    let _place = RUNS.take(&caller.key()).await?;
     let statement = Statement { datasource: body.datasource.0.clone(), sql: body.sql.0.clone() };
     let max_rows = body.max_rows.map_or(SHOWN_ROWS_DEFAULT, i64::from);
     let limits = QueryLimits {

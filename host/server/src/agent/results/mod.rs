@@ -3,6 +3,7 @@
 pub mod api;
 mod format;
 mod parquet;
+mod places;
 mod view;
 
 use lakeport_bindings::host::data::{Cell, RowSet};
