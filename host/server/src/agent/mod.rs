@@ -265,7 +265,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "Ask a question: stores the message and creates the task that answers it",
             tasks::api::deliver,
         )
-        .refuses(&["not_owner", "queue_full", "too_many_messages", "topic_full"]),
+        .refuses(&["not_found", "not_owner", "queue_full", "too_many_messages", "topic_full"]),
         Route::new(
             Method::GET,
             "/api/v1/nl2sql/tasks/{task_id}",

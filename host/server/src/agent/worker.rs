@@ -148,7 +148,10 @@ impl Work for Shift {
             self.is_unsure = false;
         }
         while !self.jobs.is_full() {
-            let ids = store::next_waiting(&self.state.db, self.jobs.room().min(CLAIMED_AT_ONCE)).await?;
+            let room = self.jobs.room().min(CLAIMED_AT_ONCE);
+            // A place is left for others.
+            let of_one_owner = (self.state.config.agent.tasks_at_once - 1).max(1);
+            let ids = store::next_waiting(&self.state.db, &self.worker.name, of_one_owner, room).await?;
             if ids.is_empty() {
                 break;
             }
@@ -190,7 +193,7 @@ impl Work for Shift {
         self.next_poll = self.next_poll.min(Instant::now() + AGAIN);
     }
 
-    /// Stops all work without storing anything more: another server resumes from the stored steps.
+    /// Stops all work without storing another step: another server resumes from the stored steps.
     fn halt(&mut self) {
         self.halted.cancel();
         self.jobs.iter().for_each(|(_, working)| working.flag.store(true, Ordering::Relaxed));
@@ -371,7 +374,9 @@ fn background(
     let (terms, language) = (conversation.terms.clone(), conversation.language);
     Box::pin(async move {
         let (db, question) = (&state.db, task.content.as_str());
-        let earlier = topics::store::earlier(db, task.topic, &task.task_id, background::EARLIER_MAX).await;
+        let rights = task.rights();
+        let most = background::EARLIER_MAX;
+        let earlier = topics::store::earlier(db, task.topic, &task.task_id, rights.as_deref(), most).await;
         let similar = verified::similar(db, question, task.rights().as_deref()).await;
         let asking = Asking {
             question,

@@ -30,9 +30,14 @@ const TITLE_MAX_CHARS: usize = 80;
 const AGAIN_MAX: u32 = 10;
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// The exit code of a question that the answer refuses or asks back.
+const NOT_ANSWERED: u8 = 3;
+
 #[derive(Args)]
+#[command(after_help = "Exit code: 0 answered, 3 refused or asked back, 1 failed")]
 pub struct AskOptions {
     /// The question
+    #[arg(value_parser = question)]
     question: String,
     /// Go on in this topic, whose questions are context; else a new one is made
     #[arg(long, value_name = "ID")]
@@ -78,7 +83,22 @@ pub async fn run(options: AskOptions, environment: &Environment) -> anyhow::Resu
     if !options.json {
         say(&format!("(topic {topic}; go on with: lakeport ask --topic {topic} \"…\")"));
     }
-    Ok(if task { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match task {
+        Ended::Answered => ExitCode::SUCCESS,
+        Ended::NotAnswered => ExitCode::from(NOT_ANSWERED),
+        Ended::Failed => ExitCode::FAILURE,
+    })
+}
+
+/// How a task ended.
+enum Ended {
+    Answered,
+    NotAnswered,
+    Failed,
+}
+
+fn question(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("the question is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 async fn new_topic(client: &Client, options: &AskOptions) -> anyhow::Result<String> {
@@ -98,8 +118,8 @@ fn text(answer: &Value, member: &str) -> anyhow::Result<String> {
     text.with_context(|| format!("the answer has no `{member}`; is this a Lakeport?"))
 }
 
-/// Shows the events until the end, also over broken connections; whether the question was answered.
-async fn follow(client: &Client, task: &str, is_json: bool) -> anyhow::Result<bool> {
+/// Shows the events until the end, also over broken connections.
+async fn follow(client: &Client, task: &str, is_json: bool) -> anyhow::Result<Ended> {
     let (mut last, mut tries) = (0, 0);
     loop {
         let path = format!("{TASKS}/{}/events/stream?after={last}", segment(task));
@@ -121,8 +141,9 @@ async fn follow(client: &Client, task: &str, is_json: bool) -> anyhow::Result<bo
                     (last, tries) = (event["seq"].as_i64().unwrap_or(last), 0);
                     print(&if is_json { data + "\n" } else { shown(&event) })?;
                     match event["type"].as_str() {
-                        Some("message") => return Ok(true),
-                        Some("error") => return Ok(false),
+                        Some("message") if event["outcome"] == "answered" => return Ok(Ended::Answered),
+                        Some("message") => return Ok(Ended::NotAnswered),
+                        Some("error") => return Ok(Ended::Failed),
                         _ => {}
                     }
                 }
@@ -185,8 +206,14 @@ fn message(event: &Value) -> String {
     let texts = |name: &str, of: fn(&Value) -> Option<&str>| -> Vec<String> {
         event[name].as_array().into_iter().flatten().filter_map(of).map(str::to_owned).collect()
     };
-    out += &list("Ask one of these:", texts("candidates", |one| one["content"].as_str()));
-    out + &list("These would be answered:", texts("suggestions", Value::as_str))
+    // The rules' answer names them itself.
+    let content = event["content"].as_str().unwrap_or_default();
+    let unsaid = |mut texts: Vec<String>| {
+        texts.retain(|text| !content.contains(text.as_str()));
+        texts
+    };
+    out += &list("Ask one of these:", unsaid(texts("candidates", |one| one["content"].as_str())));
+    out + &list("These would be answered:", unsaid(texts("suggestions", Value::as_str)))
 }
 
 /// A text of several lines, each without what controls a terminal.

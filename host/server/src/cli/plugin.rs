@@ -100,6 +100,11 @@ pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::R
         ensure!(!described.is_refused, "this component would be refused");
         return Ok(());
     }
+    if let PluginVerb::Inspect { what } = &verb
+        && (what.contains('/') || what.ends_with(".wasm"))
+    {
+        bail!("there is no file {what}");
+    }
     let url = url.unwrap_or_else(|| environment.server_url());
     let client = Client::new(&url, token.or_else(|| environment.token()))?;
     let (answer, show): (Value, fn(&Value) -> String) = match verb {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ModelRecord;
-use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, error_in, sent_name, tokens};
+use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, error_in, parsed, sent_name, tokens};
 use super::sse::Event;
 
 /// Below the model's address.
@@ -96,8 +96,7 @@ impl Reading {
         if event.data.trim() == "[DONE]" {
             return Ok(());
         }
-        let data: Value = serde_json::from_str(&event.data)
-            .map_err(|error| Unusable::new(format!("has an event that is no JSON: {error}")))?;
+        let data = parsed(event.data.as_bytes())?;
         if event.kind == "error" && data["error"].is_null() {
             let why = data["message"].as_str().unwrap_or("it does not say why");
             return Err(Unusable::new(format!("said: {why}")));

@@ -9,14 +9,15 @@ use http::{HeaderMap, Request, StatusCode};
 use lakeport_base::Error;
 use lakeport_base::text::shortened;
 use lakeport_egress::{AGENT, AnswerBody, HttpClient, Limits, SendError};
+use lakeport_store::Db;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::exchange::{Ending, Prompt, Reply, Unusable};
+use super::exchange::{Ending, Prompt, Reply, Unusable, parsed};
 use super::spent::Spent;
 use super::sse::Events;
-use super::{MaxTokensMember, ModelRecord, Provider, anthropic, openai};
+use super::{MaxTokensMember, ModelRecord, Provider, anthropic, openai, store};
 use crate::agent::Agent;
 use crate::agent::steps::background::Budget;
 use crate::agent::steps::model::{Conversation, Model, ModelError, Said};
@@ -28,6 +29,8 @@ pub const FAILED: &str = "model_failed";
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// A model that wants a longer pause has failed.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The shortest key that is hidden in texts.
+const KEY_MIN_BYTES: usize = 8;
 /// Bytes of an answer: of one as a stream, each token is an event.
 const ANSWER_BYTES: usize = 256 * 1024;
 const TOKEN_BYTES: usize = 1_024;
@@ -43,6 +46,7 @@ const OVERLOADED: u16 = 529;
 
 /// A model behind an interface.
 pub struct Remote {
+    db: Db,
     http: HttpClient,
     record: ModelRecord,
     key: Option<Secret>,
@@ -91,8 +95,14 @@ impl Model for Remote {
         tokens.map_or_else(Budget::default, |tokens| Budget::within(tokens, self.record.max_tokens))
     }
 
+    fn cost_of_broken_off(&self, conversation: &Conversation) -> Spent {
+        let body = self.body(&Prompt::of(conversation, self.budget()));
+        self.record.options.spent(estimated(body.len()), 0)
+    }
+
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
         Box::pin(async {
+            self.check_exists().await?;
             let prompt = Prompt::of(conversation, self.budget());
             let mut spent = Spent::default();
             match self.said(&prompt, conversation, &mut spent).await {
@@ -107,7 +117,24 @@ impl Remote {
     pub fn open(state: &Agent, record: ModelRecord) -> Result<Remote, Error> {
         let key = record.key(state)?;
         let max_tokens = Mutex::new(openai::max_tokens_member(&record));
-        Ok(Remote { http: state.http(&record).clone(), record, key, max_tokens })
+        Ok(Remote { db: state.db.clone(), http: state.http(&record).clone(), record, key, max_tokens })
+    }
+
+    /// A deleted model is not called any more, also not by questions that run.
+    async fn check_exists(&self) -> Result<(), ModelError> {
+        match store::find(&self.db, self.record.id).await {
+            Ok(None) => Err(ModelError {
+                code: "model_gone",
+                message: "the model was deleted while the question ran; ask again".to_owned(),
+                retryable: true,
+                spent: Spent::default(),
+            }),
+            Ok(Some(_)) => Ok(()),
+            Err(error) => {
+                tracing::warn!("whether a model is still there was not read: {error}");
+                Ok(())
+            }
+        }
     }
 
     /// The answer to one request, and its tokens. 502 `model_failed`.
@@ -204,15 +231,16 @@ impl Remote {
             })
         } else {
             let bytes = whole(answer, usize::MAX).await.map_err(unsent)?;
-            let answer: Value = serde_json::from_slice(&bytes)
-                .map_err(|error| Failed::soon(format!("gave an answer that is no JSON: {error}")))?;
-            let reply = match self.record.provider {
+            let reply = parsed(&bytes).and_then(|answer| match self.record.provider {
                 Provider::Anthropic => anthropic::whole(&answer),
                 Provider::OpenAi | Provider::Offline => openai::whole(&answer),
-            };
+            });
             reply.map_err(|wrong| unusable("an answer", wrong, body))
         };
-        reply.map_err(|failed| Failed { why: self.masked(&failed.why), ..failed })
+        match reply {
+            Ok(reply) => Ok(self.without_key(reply)),
+            Err(failed) => Err(Failed { why: self.masked(&failed.why), ..failed }),
+        }
     }
 
     fn request(&self, body: Bytes) -> Result<Request<Bytes>, http::Error> {
@@ -328,9 +356,22 @@ impl Remote {
     /// A text of the provider without the key, which some repeat.
     fn masked(&self, text: &str) -> String {
         match self.key.as_ref().and_then(Secret::text) {
-            Some(key) => text.replace(key, "***"),
-            None => text.to_owned(),
+            // A shorter one is no secret, and may be a word.
+            Some(key) if key.len() >= KEY_MIN_BYTES => text.replace(key, "***"),
+            _ => text.to_owned(),
         }
+    }
+
+    /// The same of an answer.
+    fn without_key(&self, mut reply: Reply) -> Reply {
+        for text in [&mut reply.text, &mut reply.reasoning] {
+            *text = self.masked(text);
+        }
+        for call in &mut reply.calls {
+            call.name = self.masked(&call.name);
+            call.arguments = self.masked(&call.arguments);
+        }
+        reply
     }
 
     fn message(&self, why: &str) -> String {
@@ -339,11 +380,13 @@ impl Remote {
     }
 
     fn error(&self, failed: &Failed, spent: Spent) -> ModelError {
+        let retryable = failed.again != Again::Never;
+        let advice = if retryable { "Ask again later" } else { "An admin can correct or test the model" };
         let message = format!(
-            "{}. Ask again later, or let the rules answer: set the topic's `model` to `offline`",
+            "{}. {advice}, or let the rules answer: set the topic's `model` to `offline`",
             self.message(&failed.why)
         );
-        ModelError { code: FAILED, message, retryable: failed.again != Again::Never, spent }
+        ModelError { code: FAILED, message, retryable, spent }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agent::tasks::event::{Step, ToolResult};
 const OLD_RESULT_CHARS: usize = 500;
 /// Bytes of an answer's texts that are kept.
 const TEXT_MAX_BYTES: usize = 1024 * 1024;
-/// Calls of one answer that are looked at; the first is made.
+/// Calls of one answer that are made; others are left out.
 const CALLS_MAX: usize = 16;
 /// Tools of the host itself, by which a model ends a question otherwise than with an answer.
 pub const ASK_USER: &str = "ask_user";
@@ -158,6 +158,19 @@ impl Unusable {
     }
 }
 
+/// Values of one message of a provider: in memory each takes many times its bytes.
+const VALUES_MAX: usize = 200_000;
+
+/// A message of a provider.
+pub fn parsed(message: &[u8]) -> Result<Value, Unusable> {
+    let values = message.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if values > VALUES_MAX {
+        let why = format!("has more than {VALUES_MAX} values");
+        return Err(Unusable { why, is_final: true });
+    }
+    serde_json::from_slice(message).map_err(|error| Unusable::new(format!("is no JSON: {error}")))
+}
+
 /// The error that a provider sent in place of an answer or of a part of it, with the status 200.
 pub fn error_in(answer: &Value) -> Option<Unusable> {
     const FINAL: [&str; 6] = [
@@ -240,25 +253,44 @@ impl Reply {
     pub fn said(self, language: Language, max_tokens: i64) -> Option<Said> {
         let text = self.text.trim().to_owned();
         let reasoning = Some(self.reasoning.trim().to_owned()).filter(|thought| !thought.is_empty());
-        let call = self.calls.into_iter().find(|call| !call.name.is_empty());
+        let mut calls: Vec<Next> =
+            self.calls.into_iter().filter(|call| !call.name.is_empty()).map(next_of).collect();
         let shown = reasoning.clone();
-        let (thought, next) = match call {
-            Some(call) => {
+        let (thought, next) = match calls.len() {
+            1.. => {
                 let thought = if text.is_empty() { shown } else { Some(text) };
-                (thought, next_of(call))
+                let first = calls.remove(0);
+                (thought, if calls.is_empty() { first } else { in_order(first, calls) })
             }
-            None if self.ending == Ending::Withheld => (shown, Next::Answer(withheld(language, &text))),
-            None if text.is_empty() => return None,
-            None if self.ending == Ending::Cut => {
+            0 if self.ending == Ending::Withheld => (shown, Next::Answer(withheld(language, &text))),
+            0 if text.is_empty() => return None,
+            0 if self.ending == Ending::Cut => {
                 let note = match language {
                     Language::English => format!("(The answer was cut at {max_tokens} tokens.)"),
                     Language::Chinese => format!("（回答在 {max_tokens} 个 token 处被截断。）"),
                 };
                 (shown, Next::Answer(Answer::new(format!("{text}\n\n{note}"))))
             }
-            None => (shown, Next::Answer(Answer::new(text))),
+            0 => (shown, Next::Answer(Answer::new(text))),
         };
         Some(Said { thought, reasoning, ..Said::from(next) })
+    }
+}
+
+/// Several calls. One that ends the question does so alone: what comes before it is made first, and the model goes on.
+fn in_order(first: Next, others: Vec<Next>) -> Next {
+    let calls = std::iter::once(first.clone()).chain(others).map_while(|next| match next {
+        Next::Call { tool, input } => Some((tool, input)),
+        Next::Calls(_) | Next::Answer(_) => None,
+    });
+    let mut calls: Vec<(String, Value)> = calls.collect();
+    match calls.len() {
+        0 => first,
+        1 => {
+            let (tool, input) = calls.remove(0);
+            Next::Call { tool, input }
+        }
+        _ => Next::Calls(calls),
     }
 }
 

@@ -3,7 +3,7 @@
 use http::Uri;
 use serde_json::{Map, Value, json};
 
-use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, error_in, sent_name, tokens};
+use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, error_in, parsed, sent_name, tokens};
 use super::sse::Event;
 use super::{MaxTokensMember, ModelRecord};
 use crate::agent::steps::background::ToolSpec;
@@ -105,8 +105,7 @@ impl Reading {
             self.is_over = true;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(&event.data)
-            .map_err(|error| Unusable::new(format!("has an event that is no JSON: {error}")))?;
+        let chunk = parsed(event.data.as_bytes())?;
         if let Some(error) = error_in(&chunk) {
             return Err(error);
         }

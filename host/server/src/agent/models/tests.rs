@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::definition::{Wanted, changed};
-use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, sent_name};
+use super::exchange::{Ending, Prompt, Reply, Turn, Unusable, parsed, sent_name};
 use super::forms::{CreateModel, UpdateModel};
 use super::sse::{Event, Events};
 use super::{MaxTokensMember, ModelRecord, Options, Provider, anthropic, openai};
@@ -203,6 +203,34 @@ fn reply(name: &str, arguments: &str) -> Next {
 }
 
 #[test]
+fn several_calls_are_made_in_order() {
+    let said = |calls: &[(&str, &str)]| {
+        let mut reply = Reply::default();
+        for (place, (name, arguments)) in calls.iter().enumerate() {
+            let call = reply.call_at(place).unwrap();
+            (call.name, call.arguments) = ((*name).to_owned(), (*arguments).to_owned());
+        }
+        reply.said(Language::English, 100).unwrap().next
+    };
+    let calls =
+        |names: &[&str]| Next::Calls(names.iter().map(|name| ((*name).to_owned(), json!({}))).collect());
+    assert_eq!(said(&[("a", "{}"), ("b", "{}"), ("nope", "{}")]), calls(&["a", "b", "nope"]));
+    // What ends the question comes after what the calls before it gave.
+    let cannot = ("cannot_answer", r#"{"reason":"no data"}"#);
+    assert_eq!(said(&[("a", "{}"), ("b", "{}"), cannot]), calls(&["a", "b"]));
+    assert_eq!(said(&[("a", "{}"), cannot]), Next::Call { tool: "a".to_owned(), input: json!({}) });
+    assert!(matches!(said(&[cannot, ("a", "{}")]), Next::Answer(_)));
+}
+
+#[test]
+fn a_message_of_many_values_is_refused() {
+    assert_eq!(parsed(b"[1, 2]").unwrap(), json!([1, 2]));
+    assert!(!parsed(b"{").unwrap_err().is_final);
+    let many = format!("[{}0]", "0,".repeat(200_000));
+    assert!(parsed(many.as_bytes()).unwrap_err().is_final);
+}
+
+#[test]
 fn a_model_asks_back_or_says_that_it_cannot() {
     let asked = r#"{"question":"Which?","candidates":[{"label":"A","content":"by A"},{"label":"B"}]}"#;
     let Next::Answer(answer) = reply("ask_user", asked) else { panic!("an answer") };
@@ -226,7 +254,7 @@ fn an_answer_that_was_cut_withheld_or_empty_is_told_apart() {
     assert!(said(" \n", Ending::Whole).is_none());
     let content = |said: Option<crate::agent::steps::model::Said>| match said.unwrap().next {
         Next::Answer(answer) => (answer.content, answer.outcome.as_str()),
-        Next::Call { .. } => panic!("an answer"),
+        Next::Call { .. } | Next::Calls(_) => panic!("an answer"),
     };
     assert_eq!(content(said("42", Ending::Whole)), ("42".to_owned(), "answered"));
     assert!(content(said("42", Ending::Cut)).0.contains("cut at 100 tokens"));

@@ -36,7 +36,7 @@ use super::outcome::Answer;
 use super::tasks::Task;
 use super::tasks::event::{Step, ToolResult};
 use super::tasks::log::{EventLog, Record};
-use super::tasks::store::{End, NewEvent, Progress, Worker};
+use super::tasks::store::{self, End, NewEvent, Progress, Worker};
 use super::topics::{Message, Says};
 use crate::queries::Unlogged;
 
@@ -68,7 +68,7 @@ pub struct Bounds {
 /// The signals that end a task early.
 #[derive(Debug, Clone, Default)]
 pub struct Stops {
-    /// It was suspended or deleted: nothing is written any more.
+    /// It was suspended or deleted: no step is written any more.
     pub cancelled: CancellationToken,
     /// This worker stops: the next one continues after the last stored step.
     pub halted: CancellationToken,
@@ -145,7 +145,28 @@ impl Run {
         match self.work(deadline, background).await {
             Err(Stop::Failed(failure)) => self.end_with(failure).await,
             Err(Stop::Unwritten(error)) => Err(error),
-            Ok(()) | Err(Stop::Over | Stop::Halted) => Ok(()),
+            Ok(()) => Ok(()),
+            Err(Stop::Over | Stop::Halted) => {
+                self.store_use().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// A call that was broken off has its cost, too, though no step says so.
+    async fn store_use(&mut self) {
+        if self.unstored_use == Spent::default() {
+            return;
+        }
+        let stored = async {
+            let mut tx = self.db.begin().await?;
+            store::add_use(&mut tx, self.task.id, &self.unstored_use).await?;
+            spent::add(&mut tx, &self.user, &self.unstored_use, self.clock.now_ms()).await?;
+            tx.commit().await
+        };
+        match stored.await {
+            Ok(()) => self.unstored_use = Spent::default(),
+            Err(error) => tracing::warn!("the cost of a cancelled call is not stored: {error}"),
         }
     }
 
@@ -190,6 +211,11 @@ impl Run {
             }
             match said.next {
                 Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
+                Next::Calls(calls) => {
+                    for (tool, input) in calls {
+                        self.begin_call(tool, input, deadline).await?;
+                    }
+                }
                 Next::Answer(answer) => return self.answer(answer).await,
             }
         }
@@ -236,17 +262,25 @@ impl Run {
             None => {
                 self.store(None).await?;
                 let is_costly = self.model.needs_background(&self.conversation);
-                self.within(deadline, saying).await.map_err(|stop| match stop {
-                    Stop::Failed(failure) if is_costly => Stop::Failed(Failure {
-                        message: format!(
-                            "{}; the model {} was not ready; or let the rules answer: set the topic's `model` to \
-                             `offline`",
-                            failure.message, self.user.model
-                        ),
-                        ..failure
-                    }),
-                    stop => stop,
-                })?
+                match self.within(deadline, saying).await {
+                    Ok(said) => said,
+                    Err(stop) => {
+                        if is_costly {
+                            self.count(model.cost_of_broken_off(&conversation));
+                        }
+                        return Err(match stop {
+                            Stop::Failed(failure) if is_costly => Stop::Failed(Failure {
+                                message: format!(
+                                    "{}; the model {} was not ready; or let the rules answer: set the topic's \
+                                     `model` to `offline`",
+                                    failure.message, self.user.model
+                                ),
+                                ..failure
+                            }),
+                            stop => stop,
+                        });
+                    }
+                }
             }
         };
         said.map_err(|error| {

@@ -22,6 +22,10 @@ pub trait Model: Send + Sync {
     fn budget(&self) -> Budget {
         Budget::default()
     }
+    /// What a call costs that is broken off before its answer came.
+    fn cost_of_broken_off(&self, _: &Conversation) -> Spent {
+        Spent::default()
+    }
     /// The next step.
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>>;
 }
@@ -43,6 +47,8 @@ pub struct Said {
 pub enum Next {
     /// A call of a tool, whose result the model gets.
     Call { tool: String, input: Value },
+    /// Several calls, one after the other: tools with their inputs.
+    Calls(Vec<(String, Value)>),
     /// The answer. It ends the task.
     Answer(Answer),
 }

@@ -9,6 +9,7 @@ use super::model::{Conversation, Language, Model, ModelError, Next, Said};
 use super::offline::{RUN, answer};
 use crate::agent::knowledge::Entry;
 use crate::agent::knowledge::verified::VerifiedQuestion;
+use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
 use crate::agent::time_of;
@@ -26,6 +27,10 @@ impl Model for Verified {
 
     fn budget(&self) -> Budget {
         self.model.budget()
+    }
+
+    fn cost_of_broken_off(&self, conversation: &Conversation) -> Spent {
+        rest(conversation).map_or_else(Spent::default, |rest| self.model.cost_of_broken_off(&rest))
     }
 
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::store::Waiting;
 use super::stream::{self, TaskEvents};
 use super::view::{CancelledTask, DeliveryReceipt, TaskView};
-use super::{Status, Task, store};
+use super::{Status, Task, both, store};
 use crate::agent::forms::{DeliverMessage, StreamQuery, TaskPath};
 use crate::agent::models::{self, Provider};
 use crate::agent::topics::{self, Message, Says, check_owner, may_read};
@@ -53,12 +53,14 @@ pub async fn deliver(
     };
     topics::store::add_message(&mut tx, topic.id, &message, 0).await?;
     let model = models::store::chosen(&mut tx, topic.model.as_ref().map(|(id, _)| *id)).await?;
+    // As they are now: what the answer shows is not for a caller, or a topic, with fewer of them later.
+    let rights = both(topic.datasources.as_deref(), caller.datasources.as_deref());
     let new = store::NewTask {
         task_id: &task_id,
         topic: topic.id,
         content: &body.content.0,
         asked_by: &caller.name,
-        datasources: caller.datasources.as_deref(),
+        datasources: rights.as_deref(),
         provider: model.provider.as_str(),
         model: &model.model,
         model_id: (model.provider != Provider::Offline).then_some(model.id),
@@ -91,9 +93,19 @@ pub async fn readable(state: &Agent, caller: &Caller, task_id: Uuid) -> Result<T
     task.ok_or_else(|| Error::not_found("task", task_id))
 }
 
+/// 404 if what a task shows may be from a data source that the caller may not read any more.
+pub fn check_answer(caller: &Caller, task: &Task) -> Result<(), Error> {
+    if topics::has_rights(caller, task.datasources.as_deref()) {
+        Ok(())
+    } else {
+        Err(Error::not_found("task", &task.task_id))
+    }
+}
+
 /// `GET /api/v1/nl2sql/tasks/{task_id}`
 pub async fn get(call: Call<TaskPath>) -> Result<Bare<TaskView>, Error> {
     let task = readable(&call.state, &call.caller, call.path.task_id).await?;
+    check_answer(&call.caller, &task)?;
     Ok(Bare::new(&task.into()))
 }
 
@@ -117,5 +129,6 @@ pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<TaskEvents, Err
     let state = &call.state;
     let after = stream::asked_after(&call.headers, call.query.after.map(i64::from))?;
     let task = readable(state, &call.caller, call.path.task_id).await?;
+    check_answer(&call.caller, &task)?;
     stream::open(state, task, after).await
 }

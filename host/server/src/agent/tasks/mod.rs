@@ -61,7 +61,7 @@ pub struct Task {
     pub topic_datasources: Option<Vec<String>>,
     pub status: Status,
     pub content: String,
-    /// The caller's name in the log of queries, and the data sources it was restricted to.
+    /// The caller's name in the log of queries, and the data sources that it might read in the topic when it asked.
     pub asked_by: String,
     pub datasources: Option<Vec<String>>,
     pub provider: String,

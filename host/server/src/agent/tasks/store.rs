@@ -6,6 +6,7 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use super::event::Step;
 use super::{Status, Task, Usage};
+use crate::agent::models::spent::Spent;
 use crate::agent::steps::background::ContextSize;
 use crate::agent::topics::store::{kept_names, names, stored};
 
@@ -69,6 +70,12 @@ fn status(text: &str) -> Result<Status, Error> {
 pub async fn find(db: &Db, task_id: &str) -> Result<Option<Task>, Error> {
     const FIND: &str = concat!(tasks!(), " WHERE a.task_id = $1");
     db.read(FIND, &[task_id.into()]).await?.first().map(task).transpose()
+}
+
+/// The data sources that a topic's questions might read, each list once. `None`: all.
+pub async fn rights_of(db: &Db, topic: i64) -> Result<Vec<Option<Vec<String>>>, Error> {
+    const RIGHTS: &str = "SELECT DISTINCT datasources FROM agent_tasks WHERE topic = $1";
+    db.read(RIGHTS, &[topic.into()]).await?.iter().map(|row| names(row.get(0)?)).collect()
 }
 
 /// A new question.
@@ -202,13 +209,26 @@ pub struct Worker {
     pub epoch: i64,
 }
 
-/// The next tasks to start, so many at most: the oldest ones that are first in their topics.
-pub async fn next_waiting(db: &Db, limit: usize) -> Result<Vec<i64>, Error> {
-    const NEXT: &str = "SELECT a.id FROM agent_tasks a WHERE a.status = 'waiting' AND a.finished_at IS NULL \
+/// The next tasks to start, so many at most: the oldest ones that are first in their topics, in turns of their owners.
+/// On one worker an owner has this many at once, so that others need not wait for all of theirs; without tokens there is
+/// one owner.
+pub async fn next_waiting(
+    db: &Db,
+    worker: &str,
+    of_one_owner: usize,
+    limit: usize,
+) -> Result<Vec<i64>, Error> {
+    const NEXT: &str = "SELECT id FROM (SELECT a.id, t.owner, \
+        row_number() OVER (PARTITION BY t.owner ORDER BY a.id) + coalesce(now.running, 0) AS turn \
+        FROM agent_tasks a JOIN topics t ON t.id = a.topic LEFT JOIN (SELECT o.owner, count(*) AS running \
+        FROM agent_tasks r JOIN topics o ON o.id = r.topic \
+        WHERE r.status = 'running' AND r.finished_at IS NULL AND r.worker = $2 GROUP BY o.owner) AS now \
+        ON now.owner = t.owner WHERE a.status = 'waiting' AND a.finished_at IS NULL \
         AND NOT EXISTS (SELECT 1 FROM agent_tasks b WHERE b.topic = a.topic AND b.id < a.id \
-        AND b.finished_at IS NULL) ORDER BY a.id LIMIT $1";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    db.read(NEXT, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+        AND b.finished_at IS NULL)) AS waiting WHERE turn <= $3 OR owner = 'local' ORDER BY turn, id LIMIT $1";
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let values = [number(limit).into(), worker.into(), number(of_one_owner).into()];
+    db.read(NEXT, &values).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Running tasks with their workers.
@@ -248,6 +268,14 @@ pub async fn claim(
         return Ok(None);
     }
     tx.query(FIND, &[id.into()]).await?.first().map(task).transpose()
+}
+
+/// Adds a model's use to a task, whichever its status is.
+pub async fn add_use(tx: &mut Tx, id: i64, spent: &Spent) -> Result<(), Error> {
+    const ADD: &str = "UPDATE agent_tasks SET input_tokens = input_tokens + $2, output_tokens = output_tokens + $3, \
+        cost_micros = cost_micros + $4 WHERE id = $1";
+    let values = [id.into(), spent.input_tokens.into(), spent.output_tokens.into(), spent.cost_micros.into()];
+    tx.execute(ADD, &values).await.map(drop)
 }
 
 /// A worker's changes of a task.

@@ -48,21 +48,58 @@ fn thought(content: &str) -> Step {
 }
 
 #[tokio::test]
+async fn an_owner_leaves_places_to_others() {
+    on_each_store(async |db| {
+        let mut asked = Vec::new();
+        for owner in ["token:1", "token:1", "token:1", "token:2"] {
+            let topic = topic(&db, owner).await;
+            asked.push(ask(&db, &topic, "?").await);
+        }
+        // In turns of the owners, two of the first one at most.
+        let [first, second, _, other] = asked[..] else { panic!("four") };
+        assert_eq!(next_waiting(&db, "agent/0", 2, 9).await.unwrap(), [first, other, second]);
+        claimed(&db, first, None, &worker(1)).await.unwrap();
+        claimed(&db, second, None, &worker(1)).await.unwrap();
+        assert_eq!(next_waiting(&db, "agent/0", 2, 9).await.unwrap(), [other]);
+        // Another server has places of its own.
+        assert_eq!(next_waiting(&db, "agent/1", 2, 9).await.unwrap().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_rights_of_questions_are_kept_and_broken_off_calls_cost() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let id = ask(&db, &topic, "?").await;
+        assert_eq!(rights_of(&db, topic.id).await.unwrap(), [None]);
+        let spent = Spent { calls: 1, input_tokens: 7, output_tokens: 2, cost_micros: 5 };
+        let mut tx = db.begin().await.unwrap();
+        add_use(&mut tx, id, &spent).await.unwrap();
+        add_use(&mut tx, id, &spent).await.unwrap();
+        tx.commit().await.unwrap();
+        let task = claimed(&db, id, None, &worker(1)).await.unwrap();
+        assert_eq!((task.usage.input_tokens, task.usage.output_tokens, task.usage.cost_micros), (14, 4, 10));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn one_topic_runs_one_task_at_once() {
     on_each_store(async |db| {
         let (one, two) = (topic(&db, "local").await, topic(&db, "local").await);
         let (first, second, other) =
             (ask(&db, &one, "1").await, ask(&db, &one, "2").await, ask(&db, &two, "3").await);
         let by = worker(1);
-        assert_eq!(next_waiting(&db, 1).await.unwrap(), [first]);
+        assert_eq!(next_waiting(&db, "agent/0", 9, 1).await.unwrap(), [first]);
         assert_eq!(claimed(&db, first, None, &by).await.unwrap().status, Status::Running);
         assert!(claimed(&db, first, None, &by).await.is_none(), "it was begun");
-        assert_eq!(next_waiting(&db, 1).await.unwrap(), [other]);
+        assert_eq!(next_waiting(&db, "agent/0", 9, 1).await.unwrap(), [other]);
         claimed(&db, other, None, &by).await.unwrap();
-        assert_eq!(next_waiting(&db, 9).await.unwrap(), [0; 0]);
+        assert_eq!(next_waiting(&db, "agent/0", 9, 9).await.unwrap(), [0; 0]);
         let end = Some(End::Success);
         assert!(written(&db, &Progress { end, ..progress(&by, first, 0, &[]) }).await);
-        assert_eq!(next_waiting(&db, 1).await.unwrap(), [second]);
+        assert_eq!(next_waiting(&db, "agent/0", 9, 1).await.unwrap(), [second]);
         let mut tx = db.begin().await.unwrap();
         assert_eq!(count_waiting(&mut tx, "local").await.unwrap(), Waiting { all: 1, own: 1 });
         assert_eq!(count_waiting(&mut tx, "token/7").await.unwrap(), Waiting { all: 1, own: 0 });
@@ -124,7 +161,7 @@ async fn a_suspended_task_gets_no_event_and_does_not_begin() {
         assert!(suspended(&db, id).await && suspended(&db, waiting).await);
         assert!(!suspended(&db, id).await, "it has ended");
         assert!(!written(&db, &progress(&by, id, 0, &[thought("late")])).await);
-        assert_eq!(next_waiting(&db, 9).await.unwrap(), [0; 0]);
+        assert_eq!(next_waiting(&db, "agent/0", 9, 9).await.unwrap(), [0; 0]);
         assert!(claimed(&db, waiting, None, &by).await.is_none());
     })
     .await;

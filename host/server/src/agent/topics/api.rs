@@ -7,7 +7,7 @@ use lakeport_store::Tx;
 use uuid::Uuid;
 
 use super::view::{DeletedTopic, FeedbackView, List, MessageView, TopicView};
-use super::{Feedback, Says, Topic, check_owner, may_read, readable, store, unknown};
+use super::{Feedback, Says, Topic, check_answers, check_owner, may_read, readable, store, unknown};
 use crate::agent::forms::{
     CreateTopic, DATASOURCES_MAX, ListQuery, MessagePath, RateAnswer, TopicPath, UpdateTopic,
 };
@@ -200,6 +200,7 @@ pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<Mess
     let paging = call.query.paging();
     let db = state.db.snapshot().await?;
     let topic = readable(&db, &call.caller, call.path.topic_id).await?;
+    check_answers(&db, &call.caller, &topic).await?;
     let messages = store::messages(&db, &topic, &paging).await?;
     drop(db);
     let views = messages.into_iter().map(|message| MessageView::new(&topic.topic_id, message));

@@ -10,6 +10,7 @@ use lakeport_http::{Caller, Role};
 use lakeport_store::Db;
 use uuid::Uuid;
 
+use super::tasks;
 use crate::agent::outcome::Outcome;
 
 /// A stored topic.
@@ -100,6 +101,24 @@ pub async fn readable(db: &Db, caller: &Caller, topic_id: Uuid) -> Result<Topic,
     topic.filter(|topic| may_read(caller, &topic.owner)).ok_or_else(|| unknown(topic_id))
 }
 
+/// 404 if an answer of the topic may be from a data source that the caller may not read any more.
+pub async fn check_answers(db: &Db, caller: &Caller, topic: &Topic) -> Result<(), Error> {
+    if !caller.is_bound() {
+        return Ok(());
+    }
+    let rights = tasks::store::rights_of(db, topic.id).await?;
+    if rights.iter().all(|rights| has_rights(caller, rights.as_deref())) {
+        Ok(())
+    } else {
+        Err(Error::not_found("topic", &topic.topic_id))
+    }
+}
+
+/// Whether the caller has these rights of a question, too. `None`: all data sources.
+pub fn has_rights(caller: &Caller, rights: Option<&[String]>) -> bool {
+    !caller.is_bound() || rights.is_some_and(|names| names.iter().all(|name| caller.may_use(name)))
+}
+
 /// Whether the caller may see this owner's topics. A caller restricted to data sources may not, because
 /// answers may contain rows of others.
 pub fn may_read(caller: &Caller, owner: &str) -> bool {
@@ -117,4 +136,18 @@ pub fn check_owner(caller: &Caller, owner: &str) -> Result<(), Error> {
 
 pub fn unknown(topic_id: Uuid) -> Error {
     Error::not_found("topic", topic_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_for_callers_with_the_rights_of_their_questions() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let bound = Caller { datasources: Some(names(&["a", "b"])), ..Caller::local() };
+        assert!(has_rights(&bound, Some(&names(&["b"]))) && has_rights(&bound, Some(&[])));
+        assert!(!has_rights(&bound, Some(&names(&["a", "c"]))) && !has_rights(&bound, None));
+        assert!(has_rights(&Caller::local(), None));
+    }
 }

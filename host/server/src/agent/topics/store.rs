@@ -187,15 +187,30 @@ pub async fn messages(db: &Db, topic: &Topic, paging: &Paging) -> Result<Vec<Mes
 }
 
 /// The questions that were answered before this task, with their answers, the newest first.
-pub async fn earlier(db: &Db, topic: i64, task_id: &str, limit: usize) -> Result<Vec<Exchange>, Error> {
-    const EARLIER: &str = "SELECT task_id, role, content, artifacts FROM messages WHERE topic = $1 \
-        AND id < (SELECT min(id) FROM messages WHERE topic = $1 AND task_id = $2) ORDER BY id DESC LIMIT $3";
+///
+/// Only of questions that had no more `rights` than these, to data sources. `None`: all.
+pub async fn earlier(
+    db: &Db,
+    topic: i64,
+    task_id: &str,
+    rights: Option<&[String]>,
+    limit: usize,
+) -> Result<Vec<Exchange>, Error> {
+    const EARLIER: &str = "SELECT m.task_id, m.role, m.content, m.artifacts, a.datasources \
+        FROM messages m LEFT JOIN agent_tasks a ON a.task_id = m.task_id WHERE m.topic = $1 \
+        AND m.id < (SELECT min(id) FROM messages WHERE topic = $1 AND task_id = $2) ORDER BY m.id DESC LIMIT $3";
     // Some questions have no answer.
     let rows = limit.saturating_mul(4) as i64;
     let rows = db.read(EARLIER, &[topic.into(), task_id.into(), rows.into()]).await?;
     let (mut answers, mut earlier) = (HashMap::new(), Vec::new());
     for row in rows {
         let (task_id, role, content): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let had = names(row.get(4)?)?;
+        let is_within =
+            rights.is_none_or(|rights| had.is_some_and(|had| had.iter().all(|name| rights.contains(name))));
+        if !is_within {
+            continue;
+        }
         if says(&role) == Says::Assistant {
             let statements = statements(&row.get::<String>(3)?);
             let sql = statements.iter().map(|sql| format!("\nSQL: {sql}"));

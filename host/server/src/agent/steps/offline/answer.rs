@@ -330,6 +330,22 @@ pub fn which_table(language: Language, error: &ToolError, direction: Direction) 
     Answer { content, outcome: Outcome::NeedsClarification { candidates } }
 }
 
+/// Asks which of several questions is meant, each of which can be answered.
+pub fn which_question(language: Language, error: &ToolError) -> Answer {
+    let named = error.context.iter().filter(|(name, _)| name == CANDIDATE);
+    let candidate = |(_, question): &(String, String)| {
+        let content = one_line(question, COMMENT_MAX_CHARS);
+        Candidate { label: content.clone(), content }
+    };
+    let candidates: Vec<Candidate> = named.map(candidate).collect();
+    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
+    let content = match language {
+        Language::English => format!("That can mean several things. Which one?{names}"),
+        Language::Chinese => format!("这个问题有多种理解，指的是哪一种？{names}"),
+    };
+    Answer { content, outcome: Outcome::NeedsClarification { candidates } }
+}
+
 /// The upstream and downstream tables of a table.
 pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> String {
     let table = text(&graph["table"]["name"], VALUE_MAX_CHARS);

@@ -113,9 +113,13 @@ impl<'c> Plan<'c> {
     }
 
     fn search(&self, limit: u32) -> Said {
+        self.search_for(&self.question(), limit)
+    }
+
+    fn search_for(&self, text: &str, limit: u32) -> Said {
         let thought =
             self.say("I look for tables and fields that fit the question.", "先查找与问题相符的表和字段。");
-        call(thought, SEARCH, json!({ "query": self.question(), "limit": limit }))
+        call(thought, SEARCH, json!({ "query": text, "limit": limit }))
     }
 
     fn data(&self) -> Result<Said, ModelError> {
@@ -203,7 +207,14 @@ impl<'c> Plan<'c> {
     }
 
     fn lineage(&self, subject: &Subject) -> Result<Said, ModelError> {
-        if let Some(done) = self.done(LINEAGE) {
+        let calls = self.conversation.results().filter(|result| result.tool == LINEAGE).count();
+        let is_unknown = |done: &ToolResult| {
+            matches!(&done.outcome, Err(error) if error.code == "not_found") && calls == 1
+        };
+        // A word that is no table's name may be what a table is about.
+        if let Some(done) = self.done(LINEAGE)
+            && !(is_unknown(done) && subject.table.as_deref().is_some_and(is_plain_word))
+        {
             return match &done.outcome {
                 Ok(graph) => Ok(told(answer::of_lineage(self.language, graph, subject.direction))),
                 Err(error) if error.context.iter().any(|(name, _)| name == CANDIDATE) => {
@@ -212,10 +223,11 @@ impl<'c> Plan<'c> {
                 Err(error) => self.cannot(LINEAGE, error),
             };
         }
+        let about = question::without_lineage(&self.conversation.question);
         let table = match (&subject.table, self.done(SEARCH)) {
-            (Some(table), _) => table.clone(),
-            (None, None) => return Ok(self.search(TABLES)),
-            (None, Some(search)) => match search.outcome.as_ref().ok().and_then(first_table) {
+            (Some(table), _) if calls == 0 => table.clone(),
+            (_, None) => return Ok(self.search_for(&shortened(&about, QUESTION_MAX_CHARS - 1), TABLES)),
+            (_, Some(search)) => match search.outcome.as_ref().ok().and_then(first_table) {
                 Some(table) => table,
                 None => return Ok(Next::Answer(answer::no_table(self.language)).into()),
             },
@@ -247,6 +259,9 @@ impl<'c> Plan<'c> {
     fn cannot(&self, tool: &str, error: &ToolError) -> Result<Said, ModelError> {
         const ABOUT_THE_QUESTION: [&str; 5] =
             ["cannot_answer", "guard_refused", "invalid_input", "not_found", "not_yet"];
+        if error.code == "cannot_answer" && error.context.iter().any(|(name, _)| name == CANDIDATE) {
+            return Ok(Next::Answer(answer::which_question(self.language, error)).into());
+        }
         if ABOUT_THE_QUESTION.contains(&error.code.as_str()) {
             return Ok(Next::Answer(answer::refused(self.language, error)).into());
         }
@@ -257,6 +272,11 @@ impl<'c> Plan<'c> {
             spent: Spent::default(),
         })
     }
+}
+
+/// Whether a name in a question is a word like any other: one with `_` or `.` is a table's.
+fn is_plain_word(name: &str) -> bool {
+    name.chars().all(char::is_alphanumeric)
 }
 
 /// Whether a chart shows the rows better.

@@ -308,6 +308,19 @@ fn direction(folded: &str, table: Option<&str>) -> Direction {
     }
 }
 
+/// A question about lineage without the words that say so: what is left names the table.
+pub fn without_lineage(question: &str) -> String {
+    const CHINESE: &[&str] =
+        &["血缘", "上游", "下游", "依赖", "影响", "哪些表", "有哪些", "是什么", "什么", "的", "了"];
+    let chinese = CHINESE.iter().fold(question.to_owned(), |left, word| left.replace(word, " "));
+    let is_other = |word: &&str| {
+        let plain = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        !OTHER_WORDS.contains(&plain.as_str())
+    };
+    let left: Vec<&str> = chinese.split_whitespace().filter(is_other).collect();
+    if left.is_empty() { question.to_owned() } else { left.join(" ") }
+}
+
 /// The only name in a question that looks like a table's: quoted, or with `_` or `.`, or the only
 /// unclassified word.
 pub fn named(question: &str) -> Option<String> {

@@ -19,6 +19,7 @@ fn ended(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<
         conversation.steps.extend(said.thought.map(|content| Step::Thinking { content, reasoning: None }));
         match said.next {
             Next::Answer(answer) => return (calls, answer),
+            Next::Calls(_) => panic!("one call at a time"),
             Next::Call { tool, input } => {
                 let (_, outcome) =
                     outcomes.iter().find(|(name, _)| *name == tool).expect("a tool that was foreseen");
@@ -210,8 +211,15 @@ fn lineage_is_described_by_side() {
     let outcomes = [(SEARCH, Ok(odd)), (LINEAGE, Err(error("not_found", &[])))];
     let (calls, _) = played("the upstream of the big sales report", &outcomes);
     assert_eq!(calls[1].1["table"], "\"sales.eu\".main.`or\"ders`");
-    let (_, answer) = played("lineage of nothing", &[(LINEAGE, Err(error("not_found", &[])))]);
+    let unknown = (LINEAGE, Err(error("not_found", &[])));
+    let (_, answer) = played("lineage of ods_nothing", std::slice::from_ref(&unknown));
     assert!(answer.starts_with("I cannot answer that"), "{answer}");
+    // A word that is no table's name may be what one is about.
+    let (calls, _) = played("downstream orders", &[unknown.clone(), (SEARCH, Ok(found(&["ods_orders"])))]);
+    assert_eq!(calls[1], (SEARCH.to_owned(), json!({ "query": "orders", "limit": 10 })));
+    assert_eq!(calls[2].1["table"], "shop.main.ods_orders");
+    let (_, answer) = played("lineage of nothing", &[unknown, (SEARCH, Ok(found(&[])))]);
+    assert_eq!(answer, "I found no table that fits the question.");
 }
 
 #[test]
