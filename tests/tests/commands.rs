@@ -234,6 +234,10 @@ fn a_question_is_asked_and_its_steps_are_shown() {
             .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["type"].clone())
             .collect();
         assert_eq!(kinds.last(), Some(&Value::from("message")), "{events}");
+        let not_answered = lakeport(&["ask", "What is the weather on Mars?", "--url", &url]);
+        assert_eq!(not_answered.status.code(), Some(3), "{not_answered:?}");
+        let empty = lakeport(&["ask", " ", "--url", &url]);
+        assert!(said(&empty).contains("the question is empty"), "{empty:?}");
         let refused = lakeport(&["ask", "x", "--url", &url, "--model", "nothing"]);
         assert!(
             !refused.status.success() && said(&refused).contains("there is no model `nothing`"),
