@@ -184,7 +184,9 @@ fn told_apart(
     today: Day,
     chinese: bool,
 ) -> Vec<String> {
-    let knowns: Vec<Known> = sources.iter().map(Known::of).collect();
+    // With one source there is no other one.
+    let has_others = sources.len() > 1;
+    let knowns: Vec<Known> = sources.iter().filter(|_| has_others).map(Known::of).collect();
     let mut offered: Vec<String> = Vec::new();
     for (name, question) in could {
         let answers = |known: &&Known| answer::answer_of(&question, known, today).is_ok();

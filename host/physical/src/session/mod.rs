@@ -116,7 +116,7 @@ impl Session {
         self.own(statement.as_str(), timeout).await
     }
 
-    /// Replaces all tables by views, where the database has an access control of its own also for the session.
+    /// Replaces all tables by views: SQLite's authorizer allows nothing else then, on a server the guard.
     pub async fn restrict(&self, views: &Views, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.restrict(views, timeout).await,

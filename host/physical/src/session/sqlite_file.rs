@@ -212,7 +212,7 @@ impl SqliteFile {
         self.within(bounds.timeout, async |connection: &mut SqliteConnection| {
             let columns = columns(connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?);
             let mut collector = Collector::new(columns, bounds.max_rows, bounds.max_bytes);
-            let mut rows = sqlx::query_with(sql, arguments).persistent(false).fetch(connection);
+            let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
             while let Some(row) = rows.try_next().await.map_err(|cause| of_sqlite(&cause))? {
                 if !collector.take(&row)? {
                     break;

@@ -37,11 +37,8 @@ impl Planner<'_> {
             Named::Field(place, _) if concepts.len() == 1 && concepts[0] == "sale" => Some(*place),
             _ => None,
         });
-        let reaches = |place: &Place| {
-            let way = self.way(&[place.table], entity);
-            place.table != entity && way.is_ok_and(|way| way.iter().all(|step| step.up))
-        };
-        let mut sold: Vec<Place> = sold.filter(reaches).collect();
+        let mut sold: Vec<Place> =
+            sold.filter(|place| place.table != entity && self.has_one(place.table, entity)).collect();
         sold.sort_by_key(|place| layer(&self.schema.table(place.table).name));
         sold.dedup();
         self.meaning.rank = sold.first().map(|place| (By::Field(*place), true));
@@ -175,7 +172,7 @@ impl Planner<'_> {
         {
             return Err(Unclear::Shape);
         }
-        // `the share of revenue that comes from Beijing` is none of rows.
+        // `the share of revenue that comes from Beijing`: of an amount, while a share counts rows.
         let has_share = meaning.measures.iter().any(|measure| matches!(measure, Measure::Share(_)));
         if has_share && meaning.items.iter().any(|item| self.schema.field(*item).is_number()) {
             return Err(Unclear::Shape);
@@ -279,7 +276,7 @@ impl Planner<'_> {
                 && self.schema.title(item.table) != Some(*item)
                 && self.schema.key(item.table) != Some(*item)
                 && !ends_as_identifier(&self.schema.field(*item).name)
-                && self.way(&[place.table], item.table).is_ok_and(|way| way.iter().all(|step| step.up))
+                && self.has_one(place.table, item.table)
         };
         let items = &self.meaning.items;
         let kinds = !items.is_empty() && items.iter().all(is_kind);
@@ -356,26 +353,16 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         // `the best customers per city` asks for a ranking in each group.
-        let in_group = |table: &usize| {
-            meaning.groups.iter().any(|group| match group {
-                Group::Table(grouped) => grouped == table,
-                Group::Field(place) => place.table == *table,
-            })
-        };
+        let grouped: Vec<usize> = meaning.groups.iter().map(|group| group.table()).collect();
         let way =
             |table: usize| self.links.way(&[counted[0]], table, self.schema.tables.len()).unwrap_or_default();
-        let grouped: Vec<usize> = meaning
-            .groups
-            .iter()
-            .map(|group| match group {
-                Group::Table(table) => *table,
-                Group::Field(place) => place.table,
-            })
-            .collect();
         // `shops that are hiring employees`: the table between those two.
         let between =
             |table: &usize| grouped.iter().any(|group| way(*group).iter().any(|step| step.to() == *table));
-        if ranked && !others.iter().all(|table| in_group(table) || between(table)) && meaning.rank.is_some() {
+        if ranked
+            && !others.iter().all(|table| grouped.contains(table) || between(table))
+            && meaning.rank.is_some()
+        {
             return Err(Unclear::Shape);
         }
         Ok(())

@@ -131,10 +131,7 @@ impl Planner<'_> {
 
     /// Whether all these fields are of a table or of its parents.
     fn reaches(&self, table: usize, fields: &[Place]) -> bool {
-        fields.iter().all(|field| {
-            field.table == table
-                || self.way(&[table], field.table).is_ok_and(|way| way.iter().all(|step| step.up))
-        })
+        fields.iter().all(|field| self.has_one(table, field.table))
     }
 
     /// Of the tables of these fields the one that reaches all others by parents: its rows are what is listed.

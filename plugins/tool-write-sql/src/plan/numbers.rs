@@ -103,11 +103,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn grouped_tables(&self) -> Vec<usize> {
-        let table = |group: &Group| match group {
-            Group::Table(table) => *table,
-            Group::Field(place) => place.table,
-        };
-        self.meaning.groups.iter().map(table).collect()
+        self.meaning.groups.iter().map(|group| group.table()).collect()
     }
 
     /// `fewer than 5 orders`, `the fewest orders`: includes customers without any order.

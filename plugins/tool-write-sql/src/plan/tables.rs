@@ -56,6 +56,11 @@ impl Planner<'_> {
         })
     }
 
+    /// Whether each row of a table has one row at most of the other: itself, or a parent's.
+    pub(super) fn has_one(&self, table: usize, other: usize) -> bool {
+        table == other || self.way(&[table], other).is_ok_and(|way| way.iter().all(|step| step.up))
+    }
+
     fn add(&self, query: &mut Query, joined: &mut Vec<usize>, table: usize) -> Result<(), Unclear> {
         if joined.contains(&table) {
             return Ok(());

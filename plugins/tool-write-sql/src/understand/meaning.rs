@@ -33,6 +33,15 @@ pub enum Group {
     Field(Place),
 }
 
+impl Group {
+    pub fn table(self) -> usize {
+        match self {
+            Group::Table(table) => table,
+            Group::Field(place) => place.table,
+        }
+    }
+}
+
 /// A condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {

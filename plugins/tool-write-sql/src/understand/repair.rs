@@ -17,30 +17,19 @@ const SHORT_MIN: usize = 4;
 
 /// Replaces what is unknown; returns what was replaced, and by what.
 pub fn repair(words: &mut [Word], schema: &Schema, names: &Names) -> Vec<(String, String)> {
-    let times: HashSet<&str> = names
-        .list
-        .iter()
-        .filter(|(_, named)| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
-        .flat_map(|(concepts, _)| concepts)
-        .map(String::as_str)
-        .collect();
-    // A value that nearly fits is another one: Nanning is not Nanjing.
-    let known: HashSet<&str> = names
-        .list
-        .iter()
-        .filter(|(_, named)| !matches!(named, Named::Value(..)))
-        .flat_map(|(concepts, _)| concepts)
-        .map(String::as_str)
-        .collect();
-    let is_known = |concept: &str| {
-        known.contains(concept)
-            || names.list.iter().any(|(concepts, _)| concepts.iter().any(|one| one == concept))
+    let words_of = |fits: &dyn Fn(&Named) -> bool| -> HashSet<&str> {
+        let named = names.list.iter().filter(|(_, named)| fits(named));
+        named.flat_map(|(concepts, _)| concepts).map(String::as_str).collect()
     };
+    let all = words_of(&|_| true);
+    // A value that nearly fits is another one: Nanning is not Nanjing.
+    let known = words_of(&|named| !matches!(named, Named::Value(..)));
+    let times = words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)));
     let mut repaired = Vec::new();
     for word in words.iter_mut() {
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
         if !is_word
-            || is_known(&word.concept)
+            || all.contains(word.concept.as_str())
             || glossary::english(&word.lower).is_some()
             || phrases::has(&word.lower)
         {

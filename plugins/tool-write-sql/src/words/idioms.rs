@@ -1,6 +1,8 @@
 //! Idioms of people who do not know the tables, in words that the tables have: `best selling` as `highest sales`, `客单价` as
 //! `平均订单金额`.
 
+use std::sync::LazyLock;
+
 /// English idioms, `|` between synonyms: each that fits is replaced once, the longest first.
 const ENGLISH: &[(&str, &str)] = &[
     ("best selling|best-selling|top selling|top-selling|bestselling", "highest sales"),
@@ -112,6 +114,17 @@ const CHINESE: &[(&str, &str)] = &[
     ("新增了", "新增"),
 ];
 
+/// Each English idiom with what stands instead.
+static LONGEST_FIRST: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let each = |(idioms, instead): &(&'static str, &'static str)| {
+        let instead = *instead;
+        idioms.split('|').map(move |idiom| (idiom, instead))
+    };
+    let mut idioms: Vec<(&str, &str)> = ENGLISH.iter().flat_map(each).collect();
+    idioms.sort_by_key(|(idiom, _)| std::cmp::Reverse(idiom.len()));
+    idioms
+});
+
 /// The question in plainer words.
 pub fn plainer(question: &str) -> String {
     let mut plain = question.to_owned();
@@ -138,12 +151,7 @@ pub fn plainer(question: &str) -> String {
             );
         }
     }
-    let mut idioms: Vec<(&str, &str)> = ENGLISH
-        .iter()
-        .flat_map(|(idioms, instead)| idioms.split('|').map(move |idiom| (idiom, *instead)))
-        .collect();
-    idioms.sort_by_key(|(idiom, _)| std::cmp::Reverse(idiom.len()));
-    for (idiom, instead) in idioms {
+    for (idiom, instead) in LONGEST_FIRST.iter() {
         if let Some(at) = found(&plain, idiom, 0) {
             plain.replace_range(at..at + idiom.len(), instead);
         }

@@ -1,6 +1,6 @@
 //! Phrases that are operators.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::Word;
@@ -371,11 +371,12 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|
 
 /// Whether a phrase contains the word.
 pub fn has(word: &str) -> bool {
-    let contains = |phrases: &Vec<(&str, Op)>| {
-        phrases.iter().any(|(phrase, _)| phrase.split(' ').any(|part| part == word))
-    };
-    BY_FIRST_WORD.values().any(contains)
+    WORDS.contains(word)
 }
+
+/// All words of phrases.
+static WORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| BY_FIRST_WORD.values().flatten().flat_map(|(phrase, _)| phrase.split(' ')).collect());
 
 /// The phrases that begin here, with their length in words.
 pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {

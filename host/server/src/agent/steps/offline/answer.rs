@@ -321,13 +321,17 @@ pub fn which_table(language: Language, error: &ToolError, direction: Direction) 
         Candidate { label, content }
     };
     let named = error.context.iter().filter(|(name, _)| name == CANDIDATE);
-    let candidates: Vec<Candidate> = named.map(candidate).collect();
-    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
-    let content = match language {
-        Language::English => format!("Several tables have that name. Which one is meant?{names}"),
-        Language::Chinese => format!("有多张表叫这个名字，指的是哪一张？{names}"),
+    let asked = match language {
+        Language::English => "Several tables have that name. Which one is meant?",
+        Language::Chinese => "有多张表叫这个名字，指的是哪一张？",
     };
-    Answer { content, outcome: Outcome::NeedsClarification { candidates } }
+    which(asked, named.map(candidate).collect())
+}
+
+/// A question back, with what may be chosen.
+fn which(asked: &str, candidates: Vec<Candidate>) -> Answer {
+    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
+    Answer { content: format!("{asked}{names}"), outcome: Outcome::NeedsClarification { candidates } }
 }
 
 /// Asks which of several questions is meant, each of which can be answered.
@@ -337,13 +341,11 @@ pub fn which_question(language: Language, error: &ToolError) -> Answer {
         let content = one_line(question, COMMENT_MAX_CHARS);
         Candidate { label: content.clone(), content }
     };
-    let candidates: Vec<Candidate> = named.map(candidate).collect();
-    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
-    let content = match language {
-        Language::English => format!("That can mean several things. Which one?{names}"),
-        Language::Chinese => format!("这个问题有多种理解，指的是哪一种？{names}"),
+    let asked = match language {
+        Language::English => "That can mean several things. Which one?",
+        Language::Chinese => "这个问题有多种理解，指的是哪一种？",
     };
-    Answer { content, outcome: Outcome::NeedsClarification { candidates } }
+    which(asked, named.map(candidate).collect())
 }
 
 /// The upstream and downstream tables of a table.
