@@ -10,6 +10,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -40,6 +41,9 @@ const SUMMARY_MAX_BYTES: u64 = 64 * 1024 * 1024;
 const PARTIAL: &str = "partial-";
 /// No write takes as long: an older partial file is left over, whatever process has its number now.
 const PARTIAL_MAX: Duration = Duration::from_secs(3_600);
+/// The number of this process, and what tells it from an earlier one of the same number.
+static WRITER: LazyLock<String> =
+    LazyLock::new(|| format!("{}-{:x}-", std::process::id(), rand::rng().next_u32()));
 
 /// Machine code of components, in a private folder.
 #[derive(Debug)]
@@ -340,8 +344,11 @@ fn remove_leftovers(folder: &Path) {
 fn is_leftover(entry: &fs::DirEntry) -> bool {
     let name = entry.file_name();
     let Some((_, rest)) = name.to_str().and_then(|name| name.rsplit_once(PARTIAL)) else { return false };
+    if rest.starts_with(&*WRITER) {
+        return false;
+    }
     let number = rest.split('-').next().unwrap_or_default();
-    // This process writes nothing before it has opened the cache; in a container all have the same number.
+    // In a container the process that is gone may have had the number of this one.
     let is_over = number == std::process::id().to_string() || !Path::new("/proc").join(number).exists();
     let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|time| time.elapsed().ok());
     is_over || age.is_some_and(|age| age > PARTIAL_MAX)
@@ -354,7 +361,7 @@ fn summary_name(name: &str) -> String {
 
 /// Writes a file atomically: completely or not at all.
 fn write_aside(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let aside = path.with_extension(format!("{PARTIAL}{}-{:x}", std::process::id(), rand::rng().next_u32()));
+    let aside = path.with_extension(format!("{PARTIAL}{}{:x}", *WRITER, rand::rng().next_u32()));
     let written = (|| {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
         for part in parts {

@@ -159,7 +159,7 @@ fn values_numbers_and_dates_filter() {
     same(
         &["total amount of orders in 2025", "2025年的订单总金额"],
         &shop(),
-        &["\"ordered_at\" >= '2025-01-01'"],
+        &["SUM(\"orders\".\"amount\")", "\"ordered_at\" >= '2025-01-01'"],
     );
     same(&["How many customers live in 北京 or 上海?"], &shop(), &["IN ('北京', '上海')"]);
 }

@@ -91,6 +91,8 @@ pub(super) struct Reader<'a> {
     single: bool,
     /// `new`: of the next thing.
     pub new: bool,
+    /// `total amount of`: of the next thing.
+    pub amount: bool,
     /// `share of`: of the rows with the value that follows.
     share: bool,
     /// `sort`: what follows `by` is an order.
@@ -133,6 +135,7 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece], preferred: Option<usize>) ->
         single: false,
         new: false,
         never: false,
+        amount: false,
         share: false,
         sorts: false,
         extreme_at: 0,
@@ -194,6 +197,10 @@ impl Reader<'_> {
             Op::Times => self.waiting.insert(0, Waiting::Times),
             Op::CountBefore => self.count_before()?,
             Op::Make(func) => self.make(func)?,
+            Op::AmountOf => {
+                self.make(Func::Sum)?;
+                self.amount = true;
+            }
             Op::MakeBefore(func) => self.make_before(func)?,
             Op::Distinct => self.meaning.different = true,
             Op::Top => self.top()?,

@@ -256,7 +256,15 @@ impl Reader<'_> {
     }
 
     fn table_for_what_waits(&mut self, table: usize) -> Result<(), Unclear> {
+        let amount = std::mem::take(&mut self.amount).then(|| self.amount_of(table).ok()).flatten();
         match self.waiting.last().cloned() {
+            Some(Waiting::Make(funcs)) if let Some(place) = amount => {
+                self.waiting.pop();
+                for func in funcs {
+                    self.measure(Measure::Made(func, place))?;
+                }
+                Ok(())
+            }
             Some(Waiting::Count) => {
                 self.waiting.pop();
                 match self.waiting.last() {

@@ -64,6 +64,8 @@ pub enum Op {
     /// Counts the previous thing: `订单数`.
     CountBefore,
     Make(Func),
+    /// Sums the amounts of the next thing, or counts it if it has none.
+    AmountOf,
     /// Applies to the previous thing: `金额总和`.
     MakeBefore(Func),
     Distinct,
@@ -166,9 +168,10 @@ const ENGLISH: &[(&str, Op)] = &[
     ("how many times|number of times|the number of times|how often", Op::Times),
     ("average|avg|mean|the average|the mean|average of|on average", Op::Make(Average)),
     (
-        "total amount of|the total amount of|total|sum|sum of|the sum of|the total|total of|how much|overall total",
+        "total|sum|sum of|the sum of|the total|total of|how much|overall total",
         Op::Make(Sum),
     ),
+    ("total amount of|the total amount of", Op::AmountOf),
     ("minimum|min|the minimum", Op::Make(Least)),
     ("maximum|max|the maximum", Op::Make(Greatest)),
     ("distinct|different|unique", Op::Distinct),
