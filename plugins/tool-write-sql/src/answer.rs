@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 
 use crate::calendar::{Day, Unit};
 use crate::explain;
+use crate::follow;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::plan::{
     self,
-    query::{Column, Expr, Query},
+    query::{Column, Query},
 };
 use crate::schema::Schema;
 use crate::sql;
 use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
-use crate::understand::{self, Read, Several};
+use crate::understand::{self, Several};
 use crate::words::chinese::is_han;
+use crate::words::phrases::Chart;
 
 /// An answer to a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +31,16 @@ pub struct Answer {
     pub measures: Vec<String>,
     /// Numeric columns whose values add up: counts of rows and sums, neither averages nor distinct counts.
     pub summed: Vec<String>,
+    /// Names of the measures that follow from others: the same of the days before, a change, a share of the total.
+    pub derived: Vec<String>,
     /// The unit of a series' first column.
     pub unit: Option<&'static str>,
     /// The number of tables that the question names: how well the question fits this schema.
     pub things: usize,
     /// The answer's row limit; with so many rows there may be more.
     pub limit: Option<u64>,
+    /// The chart that the question wishes.
+    pub chart: Option<Chart>,
 }
 
 /// Whether a text is Chinese.
@@ -49,28 +55,126 @@ pub fn answer(question: &str, schema: &Schema, today: Day) -> Result<Answer, Unc
 
 /// The same for further questions about one schema.
 pub fn answer_of(question: &str, known: &Known<'_>, today: Day) -> Result<Answer, Unclear> {
+    understood(question, known, today).map(|understood| understood.answer(question, known, today))
+}
+
+/// SQL for a question that may change an earlier one: `and the month before?`
+///
+/// `earlier`: the questions before it, the oldest first.
+pub fn answer_after(
+    question: &str,
+    earlier: &[String],
+    known: &Known<'_>,
+    today: Day,
+) -> Result<Answer, Unclear> {
+    let alone = understood(question, known, today);
+    if earlier.is_empty() || alone.is_ok() && !follow::is_marked(question) {
+        return alone.map(|understood| understood.answer(question, known, today));
+    }
+    let mut last: Option<(&str, Understood)> = None;
+    for message in earlier {
+        let next = match understood(message, known, today) {
+            Ok(alone) if !follow::is_marked(message) => Some(alone),
+            alone => {
+                let changed = last.as_ref().and_then(|(_, last)| last.changed(message, known, today));
+                changed.or(alone.ok())
+            }
+        };
+        last = next.map(|next| (message.as_str(), next)).or(last);
+    }
+    let changed = last.and_then(|(message, last)| Some((message, last.changed(question, known, today)?)));
+    match changed {
+        Some((message, changed)) => {
+            let mut answer = changed.answer(question, known, today);
+            answer.explanation.push_str(&explain::continues(message, is_chinese(question)));
+            Ok(answer)
+        }
+        None => alone.map(|understood| understood.answer(question, known, today)),
+    }
+}
+
+/// A question with its meaning and its query.
+struct Understood {
+    meaning: Meaning,
+    query: Query,
+    repaired: Vec<(String, String)>,
+}
+
+/// Understands a question by itself.
+fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {
     let read = understand::read(question, known, today);
-    let first = answer_with(question, &read, known, None, today);
-    let Err(Unclear::Ambiguous(word)) = first else { return first };
+    let labels = Labels { schema: known.schema, chinese: is_chinese(question) };
+    let with = |preferred: Option<usize>| {
+        let meaning = read.meaning(known, preferred)?;
+        let query = plan::plan(known, meaning.clone(), labels, today)?;
+        Ok(Understood { meaning, query, repaired: read.repaired.clone() })
+    };
+    let word = match with(None) {
+        Err(Unclear::Ambiguous(word)) => word,
+        Err(Unclear::Word(word)) => {
+            let unknown = read.unknown();
+            return Err(if unknown.contains(&word) { Unclear::Words(unknown) } else { Unclear::Word(word) });
+        }
+        other => return other,
+    };
     // Several tables have something of that name: the one by which the question can be answered, or else by fewer joins.
-    let mut found: Vec<((u8, usize), Answer)> = Vec::new();
     let Some(kind) = read.ambiguous_kind(&word) else {
         return Err(Unclear::Ambiguous(word));
     };
+    let mut found: Vec<((u8, usize), Understood)> = Vec::new();
     for table in read.tables() {
-        if let Ok(answer) = answer_with(question, &read, known, Some(table), today) {
+        if let Ok(understood) = with(Some(table)) {
             let layer = layer(&known.schema.table(table).name);
-            found.push(((layer, answer.tables.len()), answer));
+            found.push(((layer, tables(&understood.query, known.schema).len()), understood));
         }
     }
     found.sort_by_key(|(cost, _)| *cost);
-    found.dedup_by(|(_, one), (_, other)| one.sql == other.sql);
+    found.dedup_by(|(_, one), (_, other)| one.query == other.query);
     match &found[..] {
         // A state of a thing and a state of what happened to it are different questions.
         [_, _, ..] if kind == Several::Values => Err(Unclear::Ambiguous(word)),
         [] => Err(Unclear::Ambiguous(word)),
         [(one, _), (other, _), ..] if one == other => Err(Unclear::Ambiguous(word)),
         _ => Ok(found.swap_remove(0).1),
+    }
+}
+
+impl Understood {
+    /// This question as a message changes it, if it does.
+    fn changed(&self, message: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
+        let read = understand::read(&follow::bare(message), known, today);
+        let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
+        let with = |preferred: Option<usize>| -> Option<Understood> {
+            let part = read.meaning(known, preferred).ok()?;
+            let meaning = follow::changed(&self.meaning, part, follow::adds(message))?;
+            let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
+            Some(Understood { meaning, query, repaired: read.repaired.clone() })
+        };
+        let of_base = self.meaning.tables.first().copied();
+        with(None)
+            .or_else(|| with(of_base))
+            .or_else(|| read.tables().into_iter().find_map(|table| with(Some(table))))
+    }
+
+    fn answer(&self, question: &str, known: &Known<'_>, today: Day) -> Answer {
+        let schema = known.schema;
+        let labels = Labels { schema, chinese: is_chinese(question) };
+        let query = &self.query;
+        Answer {
+            things: things(&self.meaning),
+            sql: sql::write(query, labels),
+            title: explain::title(query, labels),
+            explanation: explain::explanation(query, labels, today)
+                + &explain::repairs(&self.repaired, labels.chinese),
+            tables: tables(query, schema),
+            shape: query.shape.word(),
+            measures: measures(query),
+            summed: summed(query),
+            derived: query.derived.iter().map(|(_, alias)| alias.clone()).collect(),
+            unit: query.unit.map(Unit::word),
+            limit: query.rows_told(),
+            chart: self.meaning.chart,
+        }
     }
 }
 
@@ -84,37 +188,11 @@ pub fn layer(name: &str) -> u8 {
     }
 }
 
-fn answer_with(
-    question: &str,
-    read: &Read,
-    known: &Known<'_>,
-    preferred: Option<usize>,
-    today: Day,
-) -> Result<Answer, Unclear> {
-    let schema = known.schema;
-    let labels = Labels { schema, chinese: is_chinese(question) };
-    let meaning = read.meaning(known, preferred)?;
-    let things = things(&meaning);
-    let query = plan::plan(known, meaning, labels, today)?;
-    Ok(Answer {
-        things,
-        sql: sql::write(&query, labels),
-        title: explain::title(&query, labels),
-        explanation: explain::explanation(&query, labels) + &explain::repairs(&read.repaired, labels.chinese),
-        tables: tables(&query, schema),
-        shape: query.shape.word(),
-        measures: named(&query, |_| true),
-        summed: named(&query, Expr::adds_up),
-        unit: query.unit.map(Unit::word),
-        limit: query.rows_told(),
-    })
-}
-
 fn things(meaning: &Meaning) -> usize {
     let counted = meaning.measures.iter().chain(meaning.having.iter().map(|(measure, ..)| measure));
     let counted = counted.filter_map(|measure| match measure {
         Measure::Count(table) => Some(*table),
-        Measure::Different(_) | Measure::Made(..) | Measure::Share(_) => None,
+        Measure::Different(_) | Measure::Made(..) | Measure::Share(_) | Measure::Part(_) => None,
     });
     let grouped = meaning.groups.iter().filter_map(|group| match group {
         Group::Table(table) => Some(*table),
@@ -123,10 +201,16 @@ fn things(meaning: &Meaning) -> usize {
     meaning.tables.iter().copied().chain(counted).chain(grouped).collect::<BTreeSet<usize>>().len()
 }
 
-/// Names of the numeric columns with this kind of expression.
-fn named(query: &Query, made: impl Fn(Expr) -> bool) -> Vec<String> {
-    let fits = |column: &&Column| column.measure && made(column.expr);
-    query.columns.iter().filter(fits).map(|column| column.alias.clone()).collect()
+/// Names of the numeric columns.
+fn measures(query: &Query) -> Vec<String> {
+    let columns = query.columns.iter().filter(|column| column.measure).map(|column| &column.alias);
+    columns.chain(query.derived.iter().map(|(_, alias)| alias)).cloned().collect()
+}
+
+/// Names of those whose values add up: none of numbers that stand beside others.
+fn summed(query: &Query) -> Vec<String> {
+    let adds_up = |column: &&Column| column.measure && column.expr.adds_up();
+    query.columns.iter().filter(adds_up).map(|column| column.alias.clone()).collect()
 }
 
 fn tables(query: &Query, schema: &Schema) -> Vec<String> {

@@ -67,6 +67,12 @@ impl Day {
         self.month(months).plus(self.date().2 - 1).min(last)
     }
 
+    /// The first of its quarter, `later` quarters later.
+    pub fn quarter(self, later: i64) -> Day {
+        let (year, month, _) = self.date();
+        Day::of(year, month - (month - 1) % 3 + 3 * later, 1)
+    }
+
     /// The first of its year, `later` years later.
     pub fn year(self, later: i64) -> Day {
         Day::of(self.date().0 + later, 1, 1)
@@ -87,6 +93,8 @@ pub struct Range {
     pub before: Option<Day>,
     /// Set for "the last so many units up to today".
     pub last: Option<(Unit, i64)>,
+    /// Set for "this unit up to today".
+    pub begun: Option<Unit>,
 }
 
 impl Range {
@@ -95,7 +103,7 @@ impl Range {
     }
 
     pub fn of(from: Option<Day>, before: Option<Day>) -> Range {
-        Range { from, before, last: None }
+        Range { from, before, last: None, begun: None }
     }
 
     pub fn one(day: Day) -> Range {
@@ -106,11 +114,45 @@ impl Range {
         Range::days(Day::of(year, 1, 1), Day::of(year + 1, 1, 1))
     }
 
+    /// The period before: of a calendar unit, the unit before; of its days up to today, as many days of the unit before.
+    /// `None` if an end is open.
+    pub fn previous(self) -> Option<Range> {
+        let (from, before) = (self.from?, self.before?);
+        let days = before.0 - from.0;
+        Some(match (self.last, self.unit(), self.begun) {
+            (Some((unit, count)), ..) => Range::days(unit.moved(from, -count), from),
+            (_, Some(unit), _) => Range::days(unit.later(from, -1), from),
+            (_, _, Some(unit)) => {
+                let start = unit.later(from, -1);
+                Range::days(start, start.plus(days).min(from))
+            }
+            _ => Range::days(from.plus(-days), from),
+        })
+    }
+
+    /// The same days a year earlier; of a week, that of the same number. `None` if an end is open.
+    pub fn year_before(self) -> Option<Range> {
+        let earlier = |day: Day| match self.unit() {
+            Some(Unit::Week) => day.plus(-364),
+            _ => day.plus_months(-12),
+        };
+        Some(Range::days(earlier(self.from?), earlier(self.before?)))
+    }
+
+    /// The calendar unit that it is.
+    pub fn unit(self) -> Option<Unit> {
+        let (from, before) = (self.from?, self.before?);
+        UNITS.into_iter().find(|unit| unit.start(from) == from && unit.later(from, 1) == before)
+    }
+
     /// The number of days, if both ends are known.
     pub fn length(self) -> Option<i64> {
         Some(self.before?.0 - self.from?.0)
     }
 }
+
+/// All units, the smallest first.
+const UNITS: [Unit; 5] = [Unit::Day, Unit::Week, Unit::Month, Unit::Quarter, Unit::Year];
 
 /// The unit of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +160,7 @@ pub enum Unit {
     Day,
     Week,
     Month,
+    Quarter,
     Year,
 }
 
@@ -127,6 +170,7 @@ impl Unit {
             Unit::Day => "day",
             Unit::Week => "week",
             Unit::Month => "month",
+            Unit::Quarter => "quarter",
             Unit::Year => "year",
         }
     }
@@ -137,7 +181,19 @@ impl Unit {
             Unit::Day => day,
             Unit::Week => day.monday(),
             Unit::Month => day.month(0),
+            Unit::Quarter => day.quarter(0),
             Unit::Year => day.year(0),
+        }
+    }
+
+    /// The same day so many units later.
+    fn moved(self, day: Day, count: i64) -> Day {
+        match self {
+            Unit::Day => day.plus(count),
+            Unit::Week => day.plus(7 * count),
+            Unit::Month => day.plus_months(count),
+            Unit::Quarter => day.plus_months(3 * count),
+            Unit::Year => day.plus_months(12 * count),
         }
     }
 
@@ -148,6 +204,7 @@ impl Unit {
             Unit::Day => start.plus(parts),
             Unit::Week => start.plus(7 * parts),
             Unit::Month => start.month(parts),
+            Unit::Quarter => start.month(3 * parts),
             Unit::Year => start.year(parts),
         }
     }
@@ -164,6 +221,30 @@ mod tests {
         assert_eq!(Day::of(2026, 1, 1).plus(-1).to_string(), "2025-12-31");
         assert_eq!(Day::read("2026-02-29"), None);
         assert_eq!(Day::read("2026-07-19 10:00:00"), Some(Day::of(2026, 7, 19)));
+    }
+
+    #[test]
+    fn periods_have_one_before() {
+        let day = |text: &str| Day::read(text).unwrap();
+        let days = |from: &str, before: &str| Range::days(day(from), day(before));
+        let told = |range: Option<Range>| {
+            range.map(|range| (range.from.unwrap().to_string(), range.before.unwrap().to_string()))
+        };
+        let is = |range: Range, from: &str, before: &str| {
+            assert_eq!(told(range.previous()), Some((from.to_owned(), before.to_owned())))
+        };
+        is(days("2026-10-01", "2026-11-01"), "2026-09-01", "2026-10-01");
+        is(days("2026-10-01", "2027-01-01"), "2026-07-01", "2026-10-01");
+        is(days("2026-11-16", "2026-11-23"), "2026-11-09", "2026-11-16");
+        is(
+            Range { begun: Some(Unit::Month), ..days("2026-03-01", "2026-03-31") },
+            "2026-02-01",
+            "2026-03-01",
+        );
+        is(Range { begun: Some(Unit::Year), ..days("2026-01-01", "2026-03-01") }, "2025-01-01", "2025-03-01");
+        is(days("2026-11-03", "2026-11-06"), "2026-10-31", "2026-11-03");
+        let year = days("2026-02-01", "2026-03-01").year_before();
+        assert_eq!(told(year), Some(("2025-02-01".to_owned(), "2025-03-01".to_owned())));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Er
     let ids: Vec<u64> = heads.iter().map(|head| head.id).collect();
     let dialect = Dialect::of(&datasource.kind).unwrap_or_default();
     let is_file = datasource.database_term == FILE;
-    let schema = Schema { datasource: datasource.name, dialect, tables: Vec::new() };
+    let schema = Schema { datasource: datasource.name, dialect, ..Schema::default() };
     let mut source = Source { schema, ids: Vec::new() };
     for table in catalog::get(&ids)?.into_iter().flatten() {
         source.ids.push(table.head.id);

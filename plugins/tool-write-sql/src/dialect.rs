@@ -61,6 +61,16 @@ impl Dialect {
         }
     }
 
+    /// A part as a percentage of a whole; NULL of nothing.
+    pub fn percentage(self, part: &str, whole: &str) -> String {
+        let percentage = format!("100.0 * {part} / NULLIF({whole}, 0)");
+        match self {
+            // Otherwise the result has more digits than a float.
+            Dialect::Postgres => format!("CAST({percentage} AS DOUBLE PRECISION)"),
+            _ => percentage,
+        }
+    }
+
     /// The greater of two.
     pub fn greater(self, one: &str, other: &str) -> String {
         let function = if self == Dialect::Sqlite { "MAX" } else { "GREATEST" };
@@ -80,12 +90,17 @@ impl Dialect {
                     Unit::Day => "",
                     Unit::Week => ", '-6 days', 'weekday 1'",
                     Unit::Month => ", 'start of month'",
+                    Unit::Quarter => {
+                        return format!(
+                            "date({time}, 'start of month', ((1 - strftime('%m', {time})) % 3) || ' months')"
+                        );
+                    }
                     Unit::Year => ", 'start of year'",
                 };
                 format!("date({time}{steps})")
             }
             Dialect::Postgres => {
-                let part = word(unit);
+                let part = unit.word();
                 postgres_day(&format!("date_trunc('{part}', CAST({time} AS TIMESTAMP))"))
             }
             Dialect::MySql | Dialect::Doris => match unit {
@@ -99,6 +114,11 @@ impl Dialect {
                     format!("DATE_FORMAT(DATE_SUB({time}, INTERVAL {past} DAY), '%Y-%m-%d')")
                 }
                 Unit::Month => format!("DATE_FORMAT({time}, '%Y-%m-01')"),
+                Unit::Quarter => {
+                    format!(
+                        "DATE_FORMAT(DATE_SUB({time}, INTERVAL ((MONTH({time}) - 1) % 3) MONTH), '%Y-%m-01')"
+                    )
+                }
                 Unit::Year => format!("DATE_FORMAT({time}, '%Y-01-01')"),
             },
         }
@@ -113,9 +133,10 @@ impl Dialect {
     pub fn later(self, day: &str, count: i64, unit: Unit) -> String {
         let (count, unit) = match unit {
             Unit::Week => (count * 7, Unit::Day),
+            Unit::Quarter => (count * 3, Unit::Month),
             unit => (count, unit),
         };
-        let part = word(unit);
+        let part = unit.word();
         match self {
             Dialect::Sqlite => {
                 let several = if count.abs() == 1 { "" } else { "s" };
@@ -132,26 +153,18 @@ impl Dialect {
     pub fn later_by(self, day: &str, count: &str, unit: Unit) -> String {
         match unit {
             Unit::Week => date_add(day, &format!("({count} * 7)"), Unit::Day),
+            Unit::Quarter => date_add(day, &format!("({count} * 3)"), Unit::Month),
             unit => date_add(day, count, unit),
         }
     }
 }
 
 fn date_add(day: &str, count: &str, unit: Unit) -> String {
-    format!("DATE_FORMAT(DATE_ADD({day}, INTERVAL {count} {}), '%Y-%m-%d')", word(unit).to_uppercase())
+    format!("DATE_FORMAT(DATE_ADD({day}, INTERVAL {count} {}), '%Y-%m-%d')", unit.word().to_uppercase())
 }
 
 fn postgres_day(time: &str) -> String {
     format!("to_char({time}, 'YYYY-MM-DD')")
-}
-
-fn word(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Day => "day",
-        Unit::Week => "week",
-        Unit::Month => "month",
-        Unit::Year => "year",
-    }
 }
 
 #[cfg(test)]

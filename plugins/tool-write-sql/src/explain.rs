@@ -1,12 +1,12 @@
 //! Explains the query and its assumptions for people, in English and in Chinese.
 
-use crate::calendar::Unit;
+use crate::calendar::{Day, Range, Unit};
 use crate::labels::{self, Labels};
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Expr, Query, Related};
+use crate::plan::query::{Column, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
-use crate::words::phrases::Compare;
+use crate::words::phrases::{Compare, Func};
 
 /// A short heading for an answer.
 pub fn title(query: &Query, labels: Labels<'_>) -> String {
@@ -32,8 +32,8 @@ pub fn title(query: &Query, labels: Labels<'_>) -> String {
 }
 
 /// All choices of the query.
-pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
-    let teller = Teller { schema: labels.schema, chinese: labels.chinese };
+pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
+    let teller = Teller { schema: labels.schema, chinese: labels.chinese, today };
     let mut parts = vec![teller.source(query)];
     parts.extend(
         query.columns.iter().filter(|column| column.measure).map(|column| teller.measure(column, query)),
@@ -43,12 +43,11 @@ pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
     parts.extend(query.present.iter().map(|present| teller.present(present)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
     parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
-    parts.extend(query.having.iter().map(|(_, compare, number)| {
-        if labels.chinese {
-            format!("只保留数值 {} {number} 的分组", sign(*compare))
-        } else {
-            format!("only groups whose number is {} {number}", sign(*compare))
-        }
+    parts.extend(query.having.iter().map(|(_, test)| teller.group(test)));
+    parts.extend(query.periods.map(|periods| teller.periods(periods)));
+    parts.extend(query.first_of_each.as_ref().map(|(_, count)| match labels.chinese {
+        true => format!("每组取前 {count} 个"),
+        false => format!("the first {count} of each group"),
     }));
     if query.begins_within {
         parts.push(teller.say(
@@ -69,6 +68,7 @@ pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
     if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
         parts.push(match teller.chinese {
             true => format!("最多 {} 行", query.limit),
+            false if query.limit == 1 => "one row".to_owned(),
             false => format!("at most {} rows", query.limit),
         });
     }
@@ -78,6 +78,7 @@ pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
 struct Teller<'a> {
     schema: &'a Schema,
     chinese: bool,
+    today: Day,
 }
 
 impl Teller<'_> {
@@ -111,6 +112,9 @@ impl Teller<'_> {
         let of_groups = query.of_groups;
         let share = query.share.as_ref().map(|share| self.filter(share)).unwrap_or_default();
         let what = match column.expr {
+            _ if query.above.is_some() => {
+                self.say("is the percentage of groups with more than one row", "为有多于一行的分组所占百分比")
+            }
             _ if query.averaged.is_some() => {
                 self.say("is the average of the groups' numbers", "为各组数值的平均")
             }
@@ -118,16 +122,37 @@ impl Teller<'_> {
             Expr::Share(_) => {
                 format!("is the percentage of rows, counting {share}")
             }
+            Expr::Part(place) if self.chinese => {
+                format!("为满足“{share}”的行在 {} 合计中所占百分比", self.place(place))
+            }
+            Expr::Part(place) => {
+                format!("is the percentage of the sum of {}, counting {share}", self.place(place))
+            }
             Expr::Rows if of_groups => self.say("counts groups", "为分组数"),
             Expr::Rows => self.say("counts rows", "为行数"),
             Expr::Present(place) if self.chinese => format!("为 {} 的行数，没有的计为 0", self.place(place)),
             Expr::Present(place) => format!("counts rows with {}, also none", self.place(place)),
             Expr::Different(place) if self.chinese => format!("为 {} 的不同值个数", self.place(place)),
             Expr::Different(place) => format!("counts different values of {}", self.place(place)),
-            Expr::Made(_, place) | Expr::Field(place) | Expr::Start(_, place) if self.chinese => {
+            Expr::Made(func, place) => {
+                let place = self.place(place);
+                match (func, self.chinese) {
+                    (Func::Sum, true) => format!("为 {place} 的合计"),
+                    (Func::Average, true) => format!("为 {place} 的平均值"),
+                    (Func::Least, true) => format!("为 {place} 的最小值"),
+                    (Func::Greatest, true) => format!("为 {place} 的最大值"),
+                    (Func::Median, true) => format!("为 {place} 的中位数"),
+                    (Func::Sum, false) => format!("is the sum of {place}"),
+                    (Func::Average, false) => format!("is the average of {place}"),
+                    (Func::Least, false) => format!("is the least {place}"),
+                    (Func::Greatest, false) => format!("is the greatest {place}"),
+                    (Func::Median, false) => format!("is the median of {place}"),
+                }
+            }
+            Expr::Field(place) | Expr::Start(_, place) if self.chinese => {
                 format!("由 {} 计算", self.place(place))
             }
-            Expr::Made(_, place) | Expr::Field(place) | Expr::Start(_, place) => {
+            Expr::Field(place) | Expr::Start(_, place) => {
                 format!("is computed from {}", self.place(place))
             }
         };
@@ -136,6 +161,55 @@ impl Teller<'_> {
         } else {
             format!("\"{}\" {what}", column.alias)
         }
+    }
+
+    /// A condition of groups.
+    fn group(&self, test: &Test) -> String {
+        match (test, self.chinese) {
+            (Test::Number(compare, number), true) => format!("只保留数值 {} {number} 的分组", sign(*compare)),
+            (Test::Number(compare, number), false) => {
+                format!("only groups whose number is {} {number}", sign(*compare))
+            }
+            (Test::Days(Range { from: Some(from), before: None, .. }), true) => {
+                format!("只保留 {from} 起还有记录的分组")
+            }
+            (Test::Days(Range { from: Some(from), before: None, .. }), false) => {
+                format!("only groups with rows from {from} on")
+            }
+            (Test::Days(Range { from, before, .. }), chinese) => {
+                let from = from.map(|day| day.to_string());
+                let last = before.map_or_else(String::new, |day| day.plus(-1).to_string());
+                match (from, chinese) {
+                    (Some(from), true) => format!("只保留最早记录在 {from} 到 {last} 之间的分组"),
+                    (Some(from), false) => format!("only groups whose first row is from {from} to {last}"),
+                    (None, true) => format!("只保留最早记录不晚于 {last} 的分组"),
+                    (None, false) => format!("only groups whose first row is no later than {last}"),
+                }
+            }
+            (_, chinese) => (if chinese { "只保留部分分组" } else { "only some groups" }).to_owned(),
+        }
+    }
+
+    /// The days of each number, and those with which they are compared.
+    fn periods(&self, periods: Periods) -> String {
+        let days = |range: Range| {
+            let from = range.from.map(|day| day.to_string()).unwrap_or_default();
+            let last = range.before.map(|day| day.plus(-1).to_string()).unwrap_or_default();
+            match (from == last, self.chinese) {
+                (true, _) => from,
+                (false, true) => format!("{from} 到 {last}"),
+                (false, false) => format!("{from} to {last}"),
+            }
+        };
+        let open = periods.now.before > Some(self.today.plus(1));
+        let mut text = match self.chinese {
+            true => format!("{} 与 {} 相比", days(periods.now), days(periods.before)),
+            false => format!("{} compared with {}", days(periods.now), days(periods.before)),
+        };
+        if open {
+            text.push_str(if self.chinese { "，前者尚未结束" } else { ", the former not yet over" });
+        }
+        text
     }
 
     fn filter(&self, filter: &Filter) -> String {
@@ -160,6 +234,11 @@ impl Teller<'_> {
             }
             (Test::Versus(compare, func), false) => {
                 format!("only where {place} {} the {}of all rows", sign(*compare), labels::func(*func, false))
+            }
+            (Test::EitherDays(one, other), chinese) => {
+                let each = [one, other]
+                    .map(|range| self.filter(&Filter { place: filter.place, test: Test::Days(*range) }));
+                each.join(if chinese { "，或" } else { ", or " })
             }
             (Test::Present, true) => format!("{place} 有值"),
             (Test::Present, false) => format!("only where {place} is there"),
@@ -211,6 +290,8 @@ impl Teller<'_> {
             (Unit::Day, true) => "每天一行，没有记录的日期也列出".to_owned(),
             (Unit::Week, true) => "每周一行（以周一表示），没有记录的周也列出".to_owned(),
             (Unit::Month, true) => "每月一行，没有记录的月份也列出".to_owned(),
+            (Unit::Quarter, true) => "每季度一行，没有记录的季度也列出".to_owned(),
+            (Unit::Quarter, false) => "one row for each quarter, also those without any".to_owned(),
             (Unit::Year, true) => "每年一行，没有记录的年份也列出".to_owned(),
             (Unit::Day, false) => "one row for each day, also those without any".to_owned(),
             (Unit::Week, false) => {
@@ -246,6 +327,18 @@ pub fn repairs(repaired: &[(String, String)], chinese: bool) -> String {
     repaired.iter().map(one).collect()
 }
 
+fn list_of(words: &[String], open: &str, close: &str, comma: &str) -> String {
+    words.iter().map(|word| format!("{open}{word}{close}")).collect::<Vec<String>>().join(comma)
+}
+
+/// That a question changes an earlier one.
+pub fn continues(earlier: &str, chinese: bool) -> String {
+    match chinese {
+        true => format!("接着“{earlier}”理解。"),
+        false => format!(" Read as a change of \u{201c}{earlier}\u{201d}."),
+    }
+}
+
 /// A question that says which data source it is about.
 pub fn in_source(question: &str, name: &str, chinese: bool) -> String {
     let question = question.trim_end_matches(['?', '？', '。', '.', ' ']);
@@ -259,6 +352,13 @@ pub fn in_source(question: &str, name: &str, chinese: bool) -> String {
 /// Why a question has no answer.
 pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
     match (unclear, chinese) {
+        (Unclear::Words(words), true) => {
+            format!("无法回答：不明白{}在这些表里指什么。", list_of(words, "“", "”", "、"))
+        }
+        (Unclear::Words(words), false) => {
+            let names = if words.len() == 1 { "names" } else { "name" };
+            format!("This cannot be answered: {} {names} nothing in these tables.", list_of(words, "\"", "\"", ", "))
+        }
         (Unclear::Word(word), true) => format!("无法回答：不明白“{word}”在这些表里指什么。"),
         (Unclear::Word(word), false) => {
             format!("This cannot be answered: {word:?} names nothing in these tables, or nothing that fits here.")

@@ -1,7 +1,7 @@
 //! Names in an answer: the schema's names in English, its Chinese comments in Chinese.
 
 use crate::calendar::Unit;
-use crate::plan::query::{Column, Expr};
+use crate::plan::query::{Column, Derived, Expr};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Measure, Test};
 use crate::understand::names::PREFIXES;
@@ -38,6 +38,11 @@ impl Labels<'_> {
         self.name(&field.name, &field.comment)
     }
 
+    /// `sales amount` of `sales_amount`.
+    fn words_of(&self, place: Place) -> String {
+        self.field(place).replace('_', " ")
+    }
+
     fn name(&self, name: &str, comment: &str) -> String {
         if self.chinese {
             let mut parts = comment.split(|letter: char| !is_han(letter));
@@ -53,12 +58,34 @@ impl Labels<'_> {
             (Measure::Count(table), true) => format!("{}数", self.table(table)),
             (Measure::Count(table), false) => format!("number of {}", self.table(table).replace('_', " ")),
             (Measure::Different(place), true) => format!("不同{}数", self.field(place)),
-            (Measure::Different(place), false) => format!("number of different {}", self.field(place)),
+            (Measure::Different(place), false) => format!("number of different {}", self.words_of(place)),
             (Measure::Share(place), true) => format!("{}占比(%)", self.field(place)),
-            (Measure::Share(place), false) => format!("share of {} (%)", self.field(place)),
+            (Measure::Share(place), false) => format!("share of {} (%)", self.words_of(place)),
+            (Measure::Part(place), true) => format!("{}占比(%)", self.field(place)),
+            (Measure::Part(place), false) => format!("share of {} (%)", self.words_of(place)),
             (Measure::Made(func, place), chinese) => {
-                format!("{}{}", self::func(func, chinese), self.field(place))
+                format!("{}{}", self::func(func, chinese), self.words_of(place))
             }
+        }
+    }
+
+    /// A number that follows from another one.
+    pub fn derived(&self, kind: Derived, name: &str) -> String {
+        let (english, chinese) = match kind {
+            Derived::Before(_) => (format!("{name} before"), format!("之前的{name}")),
+            Derived::Change(_) => ("change".to_owned(), "变化".to_owned()),
+            Derived::Growth(_) | Derived::SinceLast(_) => ("growth (%)".to_owned(), "增长率(%)".to_owned()),
+            Derived::OfTotal(_) => (format!("share of {name} (%)"), format!("{name}占比(%)")),
+            Derived::Cumulative(_) => (format!("cumulative {name}"), format!("累计{name}")),
+        };
+        if self.chinese { chinese } else { english }
+    }
+
+    /// `customers with more than one (%)`
+    pub fn repeated(&self, actor: usize) -> String {
+        match self.chinese {
+            true => format!("复购{}占比(%)", self.table(actor)),
+            false => format!("share of repeat {} (%)", self.table(actor).replace('_', " ")),
         }
     }
 
@@ -83,6 +110,8 @@ impl Labels<'_> {
             (Unit::Day, true) => "日期",
             (Unit::Week, true) => "周",
             (Unit::Month, true) => "月份",
+            (Unit::Quarter, true) => "季度",
+            (Unit::Quarter, false) => "quarter",
             (Unit::Year, true) => "年份",
             (Unit::Day, false) => "day",
             (Unit::Week, false) => "week",
@@ -131,6 +160,8 @@ pub fn func(func: Func, chinese: bool) -> &'static str {
         (Func::Average, true) => "平均",
         (Func::Least, true) => "最小",
         (Func::Greatest, true) => "最大",
+        (Func::Median, true) => "中位",
+        (Func::Median, false) => "median ",
         (Func::Sum, false) => "total ",
         (Func::Average, false) => "average ",
         (Func::Least, false) => "minimum ",

@@ -10,8 +10,9 @@ mod catalogue;
 mod could;
 mod dialect;
 mod explain;
+mod follow;
 mod joins;
-mod known;
+pub mod known;
 mod labels;
 mod naming;
 mod plan;
@@ -25,6 +26,8 @@ mod tests;
 mod tests_of_managers;
 #[cfg(test)]
 mod tests_of_numbers;
+#[cfg(test)]
+mod tests_of_shapes;
 mod understand;
 mod which;
 mod words;
@@ -37,11 +40,16 @@ use calendar::Day;
 use catalogue::Source;
 use known::Known;
 use understand::meaning::Unclear;
+use words::phrases::Chart;
 
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// The most tables of the input.
 const TABLES_MAX: usize = 50;
+/// The most earlier questions.
+const EARLIER_MAX: usize = 10;
+/// Those whose tables are looked for, too.
+const SEARCHED_MAX: usize = 2;
 /// Data sources that are tried before an answer is chosen, the preferred one first.
 const SOURCES_MAX: usize = 20;
 /// Time limit in milliseconds: samples are queries.
@@ -74,13 +82,7 @@ impl Tool for WriteSql {
         let input: Value = serde_json::from_str(&input)?;
         let question =
             input["question"].as_str().ok_or_else(|| Error::invalid_input("`question` must be a text"))?;
-        let tables: Vec<String> = input["tables"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
+        let tables = texts(&input["tables"]);
         let zone = config::time_zone();
         let now = clock::to_local(clock::now(), &zone)?;
         let today = Day::read(&now).ok_or_else(|| Error::internal(format!("{now:?} is no time")))?;
@@ -92,8 +94,13 @@ impl Tool for WriteSql {
         let said = said.map(|(name, question)| (name.to_owned(), question));
         let wanted = said.as_ref().map(|(name, _)| name.as_str()).or(input["datasource"].as_str());
         let question = said.as_ref().map_or(question, |(_, question)| question.as_str());
-        let sources = catalogue::sources(question, known, wanted, first, &tables, chinese)?;
-        let (datasource, answer) = best(question, sources, first, today, chinese)?;
+        let earlier = texts(&input["earlier"]);
+        // What it may change names tables, too.
+        let words: Vec<&str> = earlier.iter().rev().take(SEARCHED_MAX).map(String::as_str).collect();
+        let words = [&[question], &words[..]].concat().join("\n");
+        let sources = catalogue::sources(&words, known, wanted, first, &tables, chinese)?;
+        let asked = Asked { question, earlier: &earlier, words: &words, today, chinese };
+        let (datasource, answer) = best(&asked, sources, first)?;
         checked(&datasource, &answer)?;
         Ok(Outcome::new(&json!({
             "datasource": datasource,
@@ -104,21 +111,33 @@ impl Tool for WriteSql {
             "shape": answer.shape,
             "measures": answer.measures,
             "summed": answer.summed,
+            "derived": answer.derived,
             "unit": answer.unit,
             "limit": answer.limit,
+            "chart": answer.chart.map(Chart::word),
         })))
     }
 }
 
-/// The answer of the data source that knows most of the things that are named; of several that know as much, the
-/// preferred one's.
-fn best(
-    question: &str,
-    sources: Vec<Source>,
-    preferred: Option<&str>,
+/// What is asked, when, and in which language.
+struct Asked<'a> {
+    question: &'a str,
+    /// The questions before it, the oldest first.
+    earlier: &'a [String],
+    /// It and the last of these.
+    words: &'a str,
     today: Day,
     chinese: bool,
-) -> Result<(String, Answer), Error> {
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The answer of the data source that knows most of the things that are named; of several that know as much, the
+/// preferred one's.
+fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Result<(String, Answer), Error> {
+    let Asked { question, earlier, words, today, chinese } = *asked;
     let mut refusals: Vec<Unclear> = Vec::new();
     let mut answers: Vec<(String, Answer)> = Vec::new();
     let mut could: Vec<(String, String)> = Vec::new();
@@ -129,9 +148,9 @@ fn best(
         if at >= SOURCES_MAX && !answers.is_empty() {
             break;
         }
-        source.sample(question, today, until);
+        source.sample(words, today, until);
         let known = Known::of(&source.schema);
-        match answer::answer_of(question, &known, today) {
+        match answer::answer_after(question, earlier, &known, today) {
             Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
             Err(unclear) => {
                 if let Unclear::Ambiguous(word) = &unclear
@@ -242,6 +261,12 @@ fn input_schema() -> Value {
                 "minLength": 1,
                 "description": "the data source to ask; absent: whichever has the tables",
             },
+            "earlier": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": QUESTION_MAX_CHARS},
+                "maxItems": EARLIER_MAX,
+                "description": "the questions before it, the oldest first: it may change the last of them (\"and the month before?\")",
+            },
             "tables": {
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
@@ -265,20 +290,26 @@ fn output_schema() -> Value {
             "title": text,
             "explanation": text,
             "tables": texts,
-            "shape": {"type": "string", "enum": ["value", "series", "ranking", "table"]},
+            "shape": {"type": "string", "enum": ["value", "series", "ranking", "comparison", "table"]},
             "measures": texts,
             "summed": {
                 "type": "array",
                 "items": text,
                 "description": "the measures whose values add up to a total: counts of rows and sums",
             },
-            "unit": {"type": ["string", "null"], "enum": ["day", "week", "month", "year", null], "description": "what a series counts by"},
+            "derived": {
+                "type": "array",
+                "items": text,
+                "description": "the measures that follow from others, which are not drawn: a change, a growth, a share of the total; of a comparison the first one is the number before",
+            },
+            "unit": {"type": ["string", "null"], "enum": ["day", "week", "month", "quarter", "year", null], "description": "what a series counts by"},
             "limit": {
                 "type": ["integer", "null"],
                 "description": "rows of the answer at most: run the SQL with maxRows of it; where so many come there may be more",
             },
+            "chart": {"type": ["string", "null"], "enum": ["line", "bar", "table", null], "description": "the chart that the question wishes"},
         },
-        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "unit", "limit"],
+        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart"],
         "additionalProperties": false,
     })
 }

@@ -13,6 +13,8 @@ pub struct Schema {
     pub datasource: String,
     pub dialect: Dialect,
     pub tables: Vec<Table>,
+    /// The month in which a fiscal year begins; 0: January.
+    pub fiscal_month: u8,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,6 +56,11 @@ pub enum Kind {
 }
 
 impl Schema {
+    /// The month in which a fiscal year begins.
+    pub fn first_month(&self) -> i64 {
+        i64::from(self.fiscal_month.max(1))
+    }
+
     pub fn table(&self, table: usize) -> &Table {
         &self.tables[table]
     }

@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Expr, Query, Related};
+use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func};
@@ -17,10 +17,17 @@ const CALENDAR_MAX: u32 = 4_000;
 
 /// The text of a query.
 pub fn write(query: &Query, labels: Labels<'_>) -> String {
-    let writer =
-        Writer { schema: labels.schema, dialect: labels.schema.dialect, share: query.share.as_ref() };
+    let writer = Writer {
+        schema: labels.schema,
+        dialect: labels.schema.dialect,
+        share: query.share.as_ref(),
+        periods: query.periods.zip(query.time),
+    };
+    let is_median = |column: &Column| matches!(column.expr, Expr::Made(Func::Median, _));
     match query.calendar {
         Some((unit, range)) => writer.series(query, unit, range, labels.unit(unit)),
+        None if query.columns.iter().any(is_median) => writer.medians(query),
+        None if query.first_of_each.is_some() => writer.first_of_each(query),
         None => writer.select(query),
     }
 }
@@ -30,19 +37,28 @@ struct Writer<'a> {
     dialect: Dialect,
     /// The condition of a percentage.
     share: Option<&'a Filter>,
+    /// The days of each number, by a time.
+    periods: Option<(Periods, Place)>,
 }
 
 impl Writer<'_> {
     fn select(&self, query: &Query) -> String {
         let number = self.name("number");
         let shown_as = |column: &Column| {
-            let shown = match query.averaged {
-                Some(_) => self.dialect.average(&number),
-                None => self.shown(column.expr),
+            let shown = match (query.averaged, query.above) {
+                (Some(_), Some(above)) => {
+                    self.dialect.average(&format!("CASE WHEN {number} > {above} THEN 100.0 ELSE 0.0 END"))
+                }
+                (Some(_), None) => self.dialect.average(&number),
+                (None, _) => self.shown(column.expr),
             };
             format!("{shown} AS {}", self.name(&column.alias))
         };
-        let columns: Vec<String> = query.columns.iter().map(shown_as).collect();
+        let derived = query.derived.iter().map(|(kind, alias)| {
+            let expr = query.columns[kind.column()].expr;
+            format!("{} AS {}", self.derived(*kind, expr), self.name(alias))
+        });
+        let columns: Vec<String> = query.columns.iter().map(shown_as).chain(derived).collect();
         let different = if query.different { "DISTINCT " } else { "" };
         let shown = match query.averaged {
             _ if query.of_groups => "1".to_owned(),
@@ -57,19 +73,17 @@ impl Writer<'_> {
         let mut having: Vec<String> = query
             .having
             .iter()
-            .map(|(expr, compare, number)| format!("{} {} {number}", self.expr(*expr), sign(*compare)))
+            .map(|(expr, test)| {
+                let expr = self.expr(*expr);
+                self.test(&expr, &expr, test)
+            })
             .collect();
         having.extend(query.known.map(|expr| format!("{} IS NOT NULL", self.expr(expr))));
         if !having.is_empty() {
             push(&mut sql, "HAVING", &having.join(" AND "));
         }
-        let order: Vec<String> = query
-            .order
-            .iter()
-            .map(|(expr, greatest)| format!("{}{}", self.expr(*expr), if *greatest { " DESC" } else { "" }))
-            .collect();
-        if !order.is_empty() {
-            push(&mut sql, "ORDER BY", &order.join(", "));
+        if !query.order.is_empty() {
+            push(&mut sql, "ORDER BY", &self.order(&query.order));
         }
         if !query.columns.iter().all(|column| column.measure) {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
@@ -83,6 +97,161 @@ impl Writer<'_> {
             );
         }
         sql
+    }
+
+    /// Ranks the groups in each group of some, and keeps the first ones.
+    fn first_of_each(&self, query: &Query) -> String {
+        let Some((first, count)) = &query.first_of_each else { return self.select(query) };
+        let place = self.name("place_in_group");
+        let columns: Vec<String> = query
+            .columns
+            .iter()
+            .map(|column| format!("{} AS {}", self.shown(column.expr), self.name(&column.alias)))
+            .collect();
+        let list = |exprs: &[Expr]| -> String {
+            exprs.iter().map(|expr| self.expr(*expr)).collect::<Vec<String>>().join(", ")
+        };
+        let inside: Vec<(Expr, bool)> =
+            query.order.iter().copied().filter(|(expr, _)| !first.contains(expr)).collect();
+        let mut ranked = format!(
+            "SELECT {}, ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS {place}\n{}",
+            columns.join(", "),
+            list(first),
+            self.order(&inside),
+            self.rows(query)
+        );
+        push(&mut ranked, "GROUP BY", &list(&query.groups));
+        let having: Vec<String> =
+            query.known.iter().map(|expr| format!("{} IS NOT NULL", self.expr(*expr))).collect();
+        if !having.is_empty() {
+            push(&mut ranked, "HAVING", &having.join(" AND "));
+        }
+        let name = self.name("ranked");
+        let names = |columns: &mut dyn Iterator<Item = &Column>| -> String {
+            columns
+                .map(|column| format!("{name}.{}", self.name(&column.alias)))
+                .collect::<Vec<String>>()
+                .join(", ")
+        };
+        format!(
+            "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE {name}.{place} <= {count}\nORDER BY {}, {name}.{place}\nLIMIT {}",
+            names(&mut query.columns.iter()),
+            ranked.replace('\n', "\n  "),
+            names(&mut query.columns.iter().filter(|column| first.contains(&column.expr))),
+            query.rows_read(),
+        )
+    }
+
+    /// The middle number of each group, or the average of the two in the middle.
+    fn medians(&self, query: &Query) -> String {
+        let [number, place, numbers, name] =
+            ["number", "place", "numbers", "ranked"].map(|one| self.name(one));
+        let median = query.columns.iter().find_map(|column| match column.expr {
+            Expr::Made(Func::Median, place) => Some(place),
+            _ => None,
+        });
+        let median = self.number(median.expect("a median is asked for"));
+        let group = |at: usize| self.name(&format!("g{at}"));
+        let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
+        let each =
+            if groups.is_empty() { String::new() } else { format!("PARTITION BY {}", groups.join(", ")) };
+        let named: String =
+            groups.iter().enumerate().map(|(at, expr)| format!("{expr} AS {}, ", group(at))).collect();
+        let ordered = if each.is_empty() { String::new() } else { format!("{each} ") };
+        let mut ranked = format!(
+            "SELECT {named}{median} AS {number}, ROW_NUMBER() OVER ({ordered}ORDER BY {median}) AS {place}, COUNT(*) OVER ({each}) AS \
+             {numbers}\n{}",
+            self.rows(query)
+        );
+        let word = if ranked.contains("\nWHERE ") { "AND" } else { "WHERE" };
+        push(&mut ranked, word, &format!("{median} IS NOT NULL"));
+        let outside = |expr: Expr| match query.groups.iter().position(|known| *known == expr) {
+            Some(at) => format!("{name}.{}", group(at)),
+            None => self.dialect.average(&format!("{name}.{number}")),
+        };
+        let columns: Vec<String> = query
+            .columns
+            .iter()
+            .map(|column| format!("{} AS {}", outside(column.expr), self.name(&column.alias)))
+            .collect();
+        let mut sql = format!(
+            "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE 2 * {name}.{place} BETWEEN {name}.{numbers} AND {name}.{numbers} + 2",
+            columns.join(", "),
+            ranked.replace('\n', "\n  "),
+        );
+        if !groups.is_empty() {
+            let all: Vec<String> = (0..groups.len()).map(|at| format!("{name}.{}", group(at))).collect();
+            push(&mut sql, "GROUP BY", &all.join(", "));
+            let order: Vec<String> = query
+                .order
+                .iter()
+                .map(|(expr, greatest)| format!("{}{}", outside(*expr), if *greatest { " DESC" } else { "" }))
+                .collect();
+            push(&mut sql, "ORDER BY", &order.join(", "));
+            push(&mut sql, "LIMIT", &query.rows_read().to_string());
+        }
+        sql
+    }
+
+    fn order(&self, order: &[(Expr, bool)]) -> String {
+        let one = |(expr, greatest): &(Expr, bool)| {
+            format!("{}{}", self.expr(*expr), if *greatest { " DESC" } else { "" })
+        };
+        order.iter().map(one).collect::<Vec<String>>().join(", ")
+    }
+
+    /// A number that follows from a column's.
+    fn derived(&self, kind: Derived, expr: Expr) -> String {
+        let now = self.expr(expr);
+        let before = || match self.periods {
+            Some((periods, time)) => self.during(expr, periods.before, time),
+            None => now.clone(),
+        };
+        match kind {
+            Derived::Before(_) => before(),
+            Derived::Change(_) => format!("{now} - {}", before()),
+            Derived::Growth(_) => {
+                let before = before();
+                self.dialect.percentage(&format!("({now} - {before})"), &before)
+            }
+            Derived::OfTotal(_) => self.dialect.percentage(&now, &format!("SUM({now}) OVER ()")),
+            // Only a series has them, which writes them itself.
+            Derived::SinceLast(_) | Derived::Cumulative(_) => now,
+        }
+    }
+
+    /// A number of some days only.
+    fn during(&self, expr: Expr, range: Range, time: Place) -> String {
+        let then = self.condition(&Filter { place: time, test: Test::Days(range) });
+        let only = |value: &str| format!("CASE WHEN {then} THEN {value} END");
+        match expr {
+            Expr::Rows => format!("SUM(CASE WHEN {then} THEN 1 ELSE 0 END)"),
+            Expr::Present(place) => format!("COUNT({})", only(&self.field(place))),
+            Expr::Different(place) => format!("COUNT(DISTINCT {})", only(&self.field(place))),
+            Expr::Made(func, place) => {
+                let number = only(&self.number(place));
+                match func {
+                    Func::Sum => format!("COALESCE(SUM({number}), 0)"),
+                    Func::Average | Func::Median => self.dialect.average(&number),
+                    Func::Least => format!("MIN({number})"),
+                    Func::Greatest => format!("MAX({number})"),
+                }
+            }
+            Expr::Share(_) => self
+                .dialect
+                .average(&only(&format!("CASE WHEN {} THEN 100.0 ELSE 0.0 END", self.share_condition()))),
+            Expr::Part(place) => {
+                let number = self.number(place);
+                let part =
+                    format!("SUM(CASE WHEN {then} AND {} THEN {number} ELSE 0 END)", self.share_condition());
+                self.dialect.percentage(&part, &format!("SUM({})", only(&number)))
+            }
+            Expr::Field(_) | Expr::Start(..) => self.plain(expr),
+        }
+    }
+
+    fn share_condition(&self) -> String {
+        self.share.map_or_else(|| "1 = 0".to_owned(), |share| self.condition(share))
     }
 
     /// One row per calendar unit, including units without rows.
@@ -110,15 +279,27 @@ impl Writer<'_> {
         }
         write!(found, "\n  {}\n  GROUP BY 1", self.rows(query).replace('\n', "\n  "))
             .expect("a String takes all text");
+        let of_calendar = format!("{calendar_name}.{start_name}");
+        let value = |(inner, counts, _): &(String, bool, String)| {
+            let value = format!("{found_name}.{}", self.name(inner));
+            if *counts { format!("COALESCE({value}, 0)") } else { value }
+        };
+        let derived = query.derived.iter().map(|(kind, alias)| {
+            let value = value(&numbers[kind.column()]);
+            let shown = match kind {
+                Derived::Cumulative(_) => format!("SUM({value}) OVER (ORDER BY {of_calendar})"),
+                _ => {
+                    let last = format!("LAG({value}) OVER (ORDER BY {of_calendar})");
+                    self.dialect.percentage(&format!("({value} - {last})"), &last)
+                }
+            };
+            format!("{shown} AS {}", self.name(alias))
+        });
         let shown: Vec<String> = numbers
             .iter()
-            .map(|(inner, counts, alias)| {
-                let value = format!("{found_name}.{}", self.name(inner));
-                let value = if *counts { format!("COALESCE({value}, 0)") } else { value };
-                format!("{value} AS {}", self.name(alias))
-            })
+            .map(|number| format!("{} AS {}", value(number), self.name(&number.2)))
+            .chain(derived)
             .collect();
-        let of_calendar = format!("{calendar_name}.{start_name}");
         let (with, calendar) = match self.dialect.recurses() {
             true => {
                 let part =
@@ -292,7 +473,15 @@ impl Writer<'_> {
         }
     }
 
+    /// In the periods' later days, if any.
     fn expr(&self, expr: Expr) -> String {
+        match self.periods {
+            Some((periods, time)) => self.during(expr, periods.now, time),
+            None => self.plain(expr),
+        }
+    }
+
+    fn plain(&self, expr: Expr) -> String {
         match expr {
             Expr::Field(place) => self.field(place),
             Expr::Present(place) => format!("COUNT({})", self.field(place)),
@@ -302,58 +491,71 @@ impl Writer<'_> {
                 let number = self.number(place);
                 match func {
                     Func::Sum => format!("SUM({number})"),
-                    Func::Average => self.dialect.average(&number),
+                    Func::Average | Func::Median => self.dialect.average(&number),
                     Func::Least => format!("MIN({number})"),
                     Func::Greatest => format!("MAX({number})"),
                 }
             }
             Expr::Share(_) => {
-                let condition = self.share.map_or_else(|| "1 = 0".to_owned(), |share| self.condition(share));
+                let condition = self.share_condition();
                 self.dialect.average(&format!("CASE WHEN {condition} THEN 100.0 ELSE 0.0 END"))
+            }
+            Expr::Part(place) => {
+                let number = self.number(place);
+                let part = format!("SUM(CASE WHEN {} THEN {number} ELSE 0 END)", self.share_condition());
+                self.dialect.percentage(&part, &format!("SUM({number})"))
             }
             Expr::Start(unit, place) => self.dialect.start(unit, &self.field(place)),
         }
     }
 
     fn condition(&self, filter: &Filter) -> String {
-        let field = self.field(filter.place);
-        match &filter.test {
-            Test::Among(values, among) => {
-                let list: Vec<String> = values.iter().map(|value| self.dialect.literal(value)).collect();
-                match (&list[..], among) {
-                    ([one], true) => format!("{field} = {one}"),
-                    // NULL differs from the value, too.
-                    ([one], false) => format!("({field} <> {one} OR {field} IS NULL)"),
-                    (_, true) => format!("{field} IN ({})", list.join(", ")),
-                    (_, false) => format!("({field} NOT IN ({}) OR {field} IS NULL)", list.join(", ")),
-                }
-            }
-            Test::Number(Compare::NotEqual, number) => {
-                format!("({} <> {number} OR {field} IS NULL)", self.number(filter.place))
-            }
-            Test::Numbers(numbers) => {
-                let list: Vec<String> = numbers.iter().map(f64::to_string).collect();
-                format!("{} IN ({})", self.number(filter.place), list.join(", "))
-            }
-            Test::Number(compare, number) => {
-                format!("{} {} {number}", self.number(filter.place), sign(*compare))
-            }
-            Test::Between(least, most) => format!("{} BETWEEN {least} AND {most}", self.number(filter.place)),
-            Test::Days(range) => {
-                let from =
-                    range.from.map(|day| format!("{field} >= {}", self.dialect.literal(&day.to_string())));
-                let before =
-                    range.before.map(|day| format!("{field} < {}", self.dialect.literal(&day.to_string())));
-                from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
-            }
-            Test::Versus(compare, func) => format!(
+        if let Test::Versus(compare, func) = &filter.test {
+            return format!(
                 "{} {} (SELECT {} FROM {})",
                 self.number(filter.place),
                 sign(*compare),
-                self.expr(Expr::Made(*func, filter.place)),
+                self.plain(Expr::Made(*func, filter.place)),
                 self.table(filter.place.table)
-            ),
-            Test::Present => format!("{field} IS NOT NULL"),
+            );
+        }
+        self.test(&self.field(filter.place), &self.number(filter.place), &filter.test)
+    }
+
+    /// A test of a value, which is also a number.
+    fn test(&self, value: &str, number: &str, test: &Test) -> String {
+        match test {
+            Test::Among(values, among) => {
+                let list: Vec<String> = values.iter().map(|value| self.dialect.literal(value)).collect();
+                match (&list[..], among) {
+                    ([one], true) => format!("{value} = {one}"),
+                    // NULL differs from the value, too.
+                    ([one], false) => format!("({value} <> {one} OR {value} IS NULL)"),
+                    (_, true) => format!("{value} IN ({})", list.join(", ")),
+                    (_, false) => format!("({value} NOT IN ({}) OR {value} IS NULL)", list.join(", ")),
+                }
+            }
+            Test::Number(Compare::NotEqual, other) => {
+                format!("({number} <> {other} OR {value} IS NULL)")
+            }
+            Test::Numbers(numbers) => {
+                let list: Vec<String> = numbers.iter().map(f64::to_string).collect();
+                format!("{number} IN ({})", list.join(", "))
+            }
+            Test::Number(compare, other) => format!("{number} {} {other}", sign(*compare)),
+            Test::Between(least, most) => format!("{number} BETWEEN {least} AND {most}"),
+            Test::Days(range) => {
+                let from =
+                    range.from.map(|day| format!("{value} >= {}", self.dialect.literal(&day.to_string())));
+                let before =
+                    range.before.map(|day| format!("{value} < {}", self.dialect.literal(&day.to_string())));
+                from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
+            }
+            Test::EitherDays(one, other) => {
+                let [one, other] = [one, other].map(|range| self.test(value, number, &Test::Days(*range)));
+                format!("({one} OR {other})")
+            }
+            Test::Present | Test::Versus(..) => format!("{value} IS NOT NULL"),
         }
     }
 }
@@ -383,6 +585,12 @@ fn shown_start(unit: Unit, start: &str) -> String {
     match unit {
         Unit::Day | Unit::Week => start.to_owned(),
         Unit::Month => format!("substr({start}, 1, 7)"),
+        // `2026-10` as `2026-Q4`.
+        Unit::Quarter => [("01", 1), ("04", 2), ("07", 3), ("10", 4)]
+            .iter()
+            .fold(format!("substr({start}, 1, 7)"), |text, (month, quarter)| {
+                format!("REPLACE({text}, '-{month}', '-Q{quarter}')")
+            }),
         Unit::Year => format!("substr({start}, 1, 4)"),
     }
 }

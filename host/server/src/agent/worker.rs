@@ -33,7 +33,7 @@ use super::steps::{Bounds, Failure, Run, Stops};
 use super::tasks::event::Step;
 use super::tasks::store::{self, Worker};
 use super::tasks::{Status, Task, streams};
-use super::topics;
+use super::topics::{self, Exchange};
 use super::{TOPIC, asked_of_key};
 use crate::agent::Agent;
 
@@ -275,7 +275,14 @@ async fn answer(
     let bytes = steps.iter().flatten().map(Step::bytes).sum();
     let mut conversation = Conversation::new(&task.content, steps.unwrap_or_default());
     let rights = task.rights();
-    conversation.terms = glossary::in_question(&state.db, &task.content, rights.as_deref()).await?;
+    // A model gets them with its background.
+    if task.model_id.is_none() {
+        conversation.earlier = earlier(&state, &task).await;
+        conversation.earlier.reverse();
+    }
+    let asked = conversation.earlier.iter().map(|one| one.question.as_str()).chain([task.content.as_str()]);
+    let asked: Vec<&str> = asked.collect();
+    conversation.terms = glossary::in_question(&state.db, &asked.join("\n"), rights.as_deref()).await?;
     conversation.tools = background::other_tools(&state.plugins.registry().tools());
     let conversation = Arc::new(conversation);
     let asked = Asked {
@@ -375,13 +382,11 @@ fn background(
     Box::pin(async move {
         let (db, question) = (&state.db, task.content.as_str());
         let rights = task.rights();
-        let most = background::EARLIER_MAX;
-        let earlier = topics::store::earlier(db, task.topic, &task.task_id, rights.as_deref(), most).await;
-        let similar = verified::similar(db, question, task.rights().as_deref()).await;
+        let similar = verified::similar(db, question, rights.as_deref()).await;
         let asking = Asking {
             question,
             language,
-            earlier: or_none(earlier, "the earlier messages of a topic"),
+            earlier: earlier(&state, &task).await,
             terms: &terms,
             similar: or_none(similar, "the verified questions"),
             now_ms: state.clock.now_ms(),
@@ -389,6 +394,13 @@ fn background(
         };
         background::gather(&state, &access, asking).await
     })
+}
+
+/// The exchanges of its topic before a task, the newest first.
+async fn earlier(state: &Agent, task: &Task) -> Vec<Exchange> {
+    let (rights, most) = (task.rights(), background::EARLIER_MAX);
+    let read = topics::store::earlier(&state.db, task.topic, &task.task_id, rights.as_deref(), most).await;
+    or_none(read, "the earlier messages of a topic")
 }
 
 fn or_none<T>(read: Result<Vec<T>, Error>, what: &str) -> Vec<T> {

@@ -28,7 +28,7 @@ impl Planner<'_> {
             && meaning.rank.is_none()
             && meaning.order.is_none()
             && meaning.measures.is_empty()
-            && meaning.groups.is_empty();
+            && meaning.groups.len() <= 1;
         let [entity] = meaning.tables[..] else { return };
         if !is_open {
             return;
@@ -172,6 +172,9 @@ impl Planner<'_> {
         {
             return Err(Unclear::Shape);
         }
+        if meaning.earlier.is_some() {
+            return Err(Unclear::Shape);
+        }
         // `the share of revenue that comes from Beijing`: of an amount, while a share counts rows.
         let has_share = meaning.measures.iter().any(|measure| matches!(measure, Measure::Share(_)));
         if has_share && meaning.items.iter().any(|item| self.schema.field(*item).is_number()) {
@@ -209,6 +212,7 @@ impl Planner<'_> {
         {
             self.meaning.rank = Some((By::Measure(Measure::Made(Func::Sum, place)), greatest));
         }
+        let names_only = self.asks_for_names_only();
         let meaning = &mut self.meaning;
         let by = [meaning.rank, meaning.order].into_iter().flatten().map(|(by, _)| by);
         let ranked: Vec<Measure> =
@@ -216,6 +220,9 @@ impl Planner<'_> {
         for measure in ranked {
             if !meaning.measures.contains(&measure) {
                 meaning.measures.push(measure);
+                if names_only {
+                    meaning.hidden.push(measure);
+                }
             }
         }
         if meaning.measures.is_empty() && (meaning.unit.is_some() || meaning.trend) {
@@ -265,6 +272,15 @@ impl Planner<'_> {
             };
         }
         Ok(())
+    }
+
+    /// `the name and capacity of the stadium with the most concerts`: the one row's fields, and not the number.
+    fn asks_for_names_only(&self) -> bool {
+        let meaning = &self.meaning;
+        let one = meaning.limit == Some(1) || meaning.limit.is_none() && meaning.one;
+        let titles = |item: &Place| self.schema.title(item.table) == Some(*item);
+        let fields = matches!(meaning.items[..], [_, _, ..]) || meaning.items.first().is_some_and(titles);
+        one && fields && meaning.rank.is_some() && meaning.measures.is_empty() && self.each.is_none()
     }
 
     /// `the channel with the highest order amount`, `top 3 categories by sales`: of all rows of each together.
@@ -342,10 +358,11 @@ impl Planner<'_> {
         let grouped = |table: usize| meaning.groups.contains(&Group::Table(table));
         let shown = |item: &Place| grouped(item.table) || meaning.groups.contains(&Group::Field(*item));
         if !meaning.items.iter().all(shown)
-            || meaning
-                .groups
-                .iter()
-                .any(|group| matches!(group, Group::Table(table) if counted.contains(table)))
+            || self.each.is_none()
+                && meaning
+                    .groups
+                    .iter()
+                    .any(|group| matches!(group, Group::Table(table) if counted.contains(table)))
         {
             return Err(Unclear::Shape);
         }

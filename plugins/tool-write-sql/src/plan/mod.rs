@@ -3,8 +3,10 @@
 //! The main risk is a join that multiplies rows: a measure uses the rows of its own table, and every other
 //! table must be reached through parents, or else rows are counted by distinct keys.
 
+pub mod compare;
 mod complete;
 mod numbers;
+mod occasions;
 pub mod query;
 mod tables;
 mod times;
@@ -14,7 +16,7 @@ use crate::joins::Links;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Place, Schema};
-use crate::understand::meaning::{By, Filter, Meaning, Measure, Test, Unclear};
+use crate::understand::meaning::{By, Filter, Group, Meaning, Measure, Test, Unclear};
 use query::{Expr, Query, Shape};
 
 /// Rows of an answer at most.
@@ -32,14 +34,27 @@ struct Planner<'a> {
     meaning: Meaning,
     /// Tables behind the one whose rows must not exist: what is said of them is said of those rows.
     beyond: Vec<usize>,
+    /// What a ranking is made for each of.
+    each: Option<Group>,
 }
 
 /// The query for a meaning.
 pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day) -> Result<Query, Unclear> {
-    let mut planner =
-        Planner { today, schema: known.schema, links: &known.links, labels, meaning, beyond: Vec::new() };
-    let counted = planner.count_of_groups();
+    let mut planner = Planner {
+        today,
+        schema: known.schema,
+        links: &known.links,
+        labels,
+        meaning,
+        beyond: Vec::new(),
+        each: None,
+    };
+    if planner.meaning.occasion.is_some() {
+        return planner.occasions();
+    }
     planner.rank_by_sales(&known.names);
+    planner.rank_in_each();
+    let counted = planner.count_of_groups();
     planner.average_of_groups();
     planner.count_what_is_named();
     planner.sum_what_sums();
@@ -48,6 +63,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.rank_of_a_parent()?;
     planner.nothing_is_left()?;
     planner.complete_groups()?;
+    planner.meaning.groups.splice(..0, planner.each);
     let mut query = if planner.meaning.measures.is_empty() { planner.rows()? } else { planner.numbers()? };
     if planner.meaning.averages_groups {
         let alias = planner.labels.average(planner.meaning.measures[0], &planner.grouped_tables());
@@ -73,6 +89,10 @@ impl Planner<'_> {
     /// Plain rows.
     fn rows(&mut self) -> Result<Query, Unclear> {
         let meaning = self.meaning.clone();
+        let computes = meaning.against.is_some() || meaning.growth || meaning.cumulative || meaning.of_total;
+        if computes || self.each.is_some() {
+            return Err(Unclear::Shape);
+        }
         let ranked = match meaning.rank {
             Some((By::Field(place), _)) => Some(place),
             _ => None,
@@ -187,6 +207,10 @@ impl Planner<'_> {
             share: self.meaning.share.clone(),
             of_groups: false,
             averaged: None,
+            above: None,
+            derived: Vec::new(),
+            periods: None,
+            first_of_each: None,
             different: false,
             calendar: None,
             unit: None,

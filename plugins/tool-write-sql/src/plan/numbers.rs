@@ -4,7 +4,7 @@ use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
 use crate::joins::Step;
 use crate::schema::Place;
-use crate::understand::meaning::{By, Group, Measure, Unclear};
+use crate::understand::meaning::{By, Group, Measure, Test, Unclear};
 use crate::words::phrases::{Compare, Func};
 
 impl Planner<'_> {
@@ -18,6 +18,10 @@ impl Planner<'_> {
             .copied()
             .chain(self.meaning.having.iter().map(|(measure, ..)| *measure));
         if all.clone().any(|measure| measure.table() != base) {
+            return Err(Unclear::Shape);
+        }
+        let median = |measure: Measure| matches!(measure, Measure::Made(Func::Median, _));
+        if all.clone().any(median) && all.count() > 1 {
             return Err(Unclear::Shape);
         }
         self.limits(&self.grouped_tables())?;
@@ -40,19 +44,21 @@ impl Planner<'_> {
             let expr = self.expr(measure, counted, multiplied)?;
             let named = if each_time { Measure::Count(query.from) } else { measure };
             let alias = match (&query.share, named) {
-                (Some(share), Measure::Share(_)) => self.labels.share(share),
+                (Some(share), Measure::Share(_) | Measure::Part(_)) => self.labels.share(share),
                 _ => self.labels.measure(named),
             };
             query.columns.push(Column { expr, alias, measure: true });
         }
         for (measure, compare, number) in self.meaning.having.clone() {
-            query.having.push((self.expr(measure, counted, multiplied)?, compare, number));
+            query.having.push((self.expr(measure, counted, multiplied)?, Test::Number(compare, number)));
         }
         self.absent(&mut query, base)?;
         self.finish_numbers(&mut query, counted, multiplied)?;
         self.keep_those_without(&mut query)?;
         self.hide(&mut query);
         self.labels.tell_apart(&mut query.columns);
+        self.derive(&mut query)?;
+        self.first_of_each(&mut query)?;
         Ok(query)
     }
 
@@ -271,10 +277,13 @@ impl Planner<'_> {
                 None => Ok(Expr::Rows),
             },
             Measure::Different(place) => Ok(Expr::Different(place)),
-            Measure::Share(_) if multiplied => Err(Unclear::Shape),
+            Measure::Share(_) | Measure::Part(_) if multiplied => Err(Unclear::Shape),
             Measure::Share(place) => Ok(Expr::Share(place)),
-            Measure::Made(Func::Sum | Func::Average, _) if multiplied => Err(Unclear::Shape),
-            Measure::Made(Func::Sum | Func::Average, place) if self.schema.field(place).names_identity() => {
+            Measure::Part(place) => Ok(Expr::Part(place)),
+            Measure::Made(Func::Sum | Func::Average | Func::Median, _) if multiplied => Err(Unclear::Shape),
+            Measure::Made(Func::Sum | Func::Average | Func::Median, place)
+                if self.schema.field(place).names_identity() =>
+            {
                 Err(Unclear::Shape)
             }
             Measure::Made(func, place) => Ok(Expr::Made(func, place)),

@@ -4,8 +4,8 @@ use super::ROWS_MAX;
 use crate::calendar::{Range, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
-use crate::understand::meaning::Filter;
-use crate::words::phrases::{Compare, Func};
+use crate::understand::meaning::{Filter, Test};
+use crate::words::phrases::Func;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expr {
@@ -17,8 +17,48 @@ pub enum Expr {
     Made(Func, Place),
     /// The percentage of rows that fulfil the query's `share`.
     Share(Place),
+    /// The percentage of a field's sum that those rows have.
+    Part(Place),
     /// The first day of the calendar unit that contains a time.
     Start(Unit, Place),
+}
+
+/// A number that follows from one of the query's columns, by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// The same of the earlier days.
+    Before(usize),
+    /// How much more than then.
+    Change(usize),
+    /// The same as a percentage.
+    Growth(usize),
+    /// As a percentage of all groups together.
+    OfTotal(usize),
+    /// The growth since the calendar unit before, as a percentage.
+    SinceLast(usize),
+    /// Up to and with this calendar unit.
+    Cumulative(usize),
+}
+
+impl Derived {
+    /// The column from which it follows.
+    pub fn column(self) -> usize {
+        match self {
+            Derived::Before(at)
+            | Derived::Change(at)
+            | Derived::Growth(at)
+            | Derived::OfTotal(at)
+            | Derived::SinceLast(at)
+            | Derived::Cumulative(at) => at,
+        }
+    }
+}
+
+/// Days and earlier ones that are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Periods {
+    pub now: Range,
+    pub before: Range,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +91,7 @@ pub enum Shape {
     Value,
     Series,
     Ranking,
+    Comparison,
     Table,
 }
 
@@ -60,6 +101,7 @@ impl Shape {
             Shape::Value => "value",
             Shape::Series => "series",
             Shape::Ranking => "ranking",
+            Shape::Comparison => "comparison",
             Shape::Table => "table",
         }
     }
@@ -76,7 +118,7 @@ pub struct Query {
     pub groups: Vec<Expr>,
     /// The filters of a table joined by an outer join.
     pub outer: Option<Vec<Filter>>,
-    pub having: Vec<(Expr, Compare, f64)>,
+    pub having: Vec<(Expr, Test)>,
     /// Only groups whose number is not NULL.
     pub known: Option<Expr>,
     /// True: the greatest first.
@@ -92,6 +134,14 @@ pub struct Query {
     pub of_groups: bool,
     /// Averages this number of the groups instead of showing them.
     pub averaged: Option<Expr>,
+    /// Shows which percentage of the groups has more of `averaged` than this.
+    pub above: Option<f64>,
+    /// Numbers after the columns.
+    pub derived: Vec<(Derived, String)>,
+    /// Each number is that of `now`.
+    pub periods: Option<Periods>,
+    /// Shows so many rows of each group of these.
+    pub first_of_each: Option<(Vec<Expr>, u64)>,
     pub different: bool,
     /// Each calendar unit of this range has a row; without a range, all units from the first to the last.
     pub calendar: Option<(Unit, Option<Range>)>,

@@ -17,6 +17,7 @@ impl Planner<'_> {
                 .map(|filter| filter.place.table)
                 .filter(|table| Some(*table) != self.meaning.without && !self.beyond.contains(table)),
         );
+        needed.extend(query.share.as_ref().map(|share| share.place.table));
         needed.extend(query.time.map(|place| place.table));
         needed.extend(
             query

@@ -27,6 +27,7 @@ impl Planner<'_> {
             }
             return Ok(());
         }
+        let periods = self.periods(unit)?;
         let place = self.time(meaning.without.unwrap_or(query.from))?;
         let first = english::name_words(&self.schema.field(place).name).first().map(|word| concept(word));
         let begins = first.is_some_and(|word| BEGINNINGS.contains(&word.as_str()));
@@ -44,6 +45,7 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         match (range, unit) {
+            _ if let Some(periods) = periods => self.compare(query, place, periods),
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
             // Something pending has no time of its approval.
             (None, None) if self.is_in_state(place.table) => return Err(Unclear::Shape),
@@ -58,6 +60,15 @@ impl Planner<'_> {
         };
         query.calendar = unit.map(|unit| (unit, range.and_then(until_today)));
         Ok(())
+    }
+
+    /// The time of what happened in a table, by the verb or the usual one.
+    pub(super) fn time_of(&self, table: usize) -> Result<Place, Unclear> {
+        let mut verbs = self.meaning.verbs.iter().filter(|verb| verb.table == table);
+        match (verbs.next(), verbs.next()) {
+            (Some(only), None) => Ok(*only),
+            _ => self.usual_time(table),
+        }
     }
 
     /// The last 8 weeks by week are this one and the 7 before, each from its start.

@@ -88,7 +88,9 @@ impl Reader<'_> {
                 if number && (self.meaning.limit.is_some() || self.meaning.measures.is_empty()) =>
             {
                 self.waiting.pop();
-                if self.meaning.limit.is_some() {
+                let top = self.take(|waiting| *waiting == Waiting::Top).is_some();
+                self.meaning.top |= top;
+                if top || self.meaning.limit.is_some() {
                     self.rank(By::Field(place), true)
                 } else {
                     self.order(place, None)
@@ -116,6 +118,10 @@ impl Reader<'_> {
             }
             Some(Waiting::Most(most)) if number && !self.schema.field(place).names_identity() => {
                 self.waiting.pop();
+                // `who has worked the greatest number of years`
+                if self.meaning.items.last() == Some(&place) {
+                    self.meaning.items.pop();
+                }
                 self.extreme_of(place, most)
             }
             Some(Waiting::Compared(compare, wanted)) if number => {

@@ -91,10 +91,10 @@ impl Linker<'_> {
         if let Some(value) = self.value_of_field(&rest[0], before) {
             return (1, Chunk::Named(vec![value]));
         }
-        let (name_length, named) = self.named(at);
+        let (name_length, named) = self.split_after_each(at, before).unwrap_or_else(|| self.named(at));
         let phrase = self.phrase(at);
         let phrase_length = phrase.map_or(0, |(length, _)| length);
-        if let Some((length, range)) = dates::range(rest, self.today)
+        if let Some((length, range)) = dates::range(rest, self.today, self.schema.first_month())
             && length >= name_length
             && length >= phrase_length
         {
@@ -132,6 +132,26 @@ impl Linker<'_> {
         });
         let table = tables.next()?;
         tables.all(|other| other == table).then_some(table)
+    }
+
+    /// `每个城市销售额`: the sales of each city, though there is a table of city sales.
+    fn split_after_each(&self, at: usize, before: &[Piece]) -> Option<(usize, Vec<Named>)> {
+        let each = matches!(before.last()?.chunk, Chunk::Op(Op::Each)) && self.words[at].form == Form::Han;
+        let (length, whole) = if each { self.named(at) } else { return None };
+        if length < 2 || whole.iter().any(|named| !matches!(named, Named::Table(_))) {
+            return None;
+        }
+        let shorter = |from: usize, words: usize, number: bool| -> Vec<Named> {
+            let fits = |named: &&(Vec<String>, Named)| {
+                named.0.len() == words && self.name_length(from, &named.0) == words
+            };
+            let found = self.names.beginning(&self.words[from]).filter(fits).map(|(_, named)| named.clone());
+            found
+                .filter(|named| matches!(named, Named::Field(place, _) if self.schema.field(*place).is_number() == number))
+                .collect()
+        };
+        let (kind, number) = (shorter(at, 1, false), shorter(at + 1, length - 1, true));
+        (!kind.is_empty() && !number.is_empty()).then_some((1, kind))
     }
 
     /// All meanings of the longest name here.

@@ -2,7 +2,7 @@
 
 use crate::calendar::{Range, Unit};
 use crate::schema::Place;
-use crate::words::phrases::{Compare, Func};
+use crate::words::phrases::{Chart, Compare, Earlier, Func};
 
 /// A requested number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +14,37 @@ pub enum Measure {
     Made(Func, Place),
     /// The percentage of rows with the value of [`Meaning::share`].
     Share(Place),
+    /// The percentage of a field's sum that those rows have.
+    Part(Place),
+}
+
+/// The days with which those of the question are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Against {
+    Earlier(Earlier),
+    Days(Range),
+    /// The question's days are the earlier ones: compared with the unit that contains today.
+    Now,
+}
+
+/// What happened to the counted things, how often before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    First,
+    /// At least once before.
+    Again,
+    /// More than once, as a percentage of those to whom it happened.
+    Repeated,
 }
 
 impl Measure {
     pub fn table(self) -> usize {
         match self {
             Measure::Count(table) => table,
-            Measure::Different(place) | Measure::Made(_, place) | Measure::Share(place) => place.table,
+            Measure::Different(place)
+            | Measure::Made(_, place)
+            | Measure::Share(place)
+            | Measure::Part(place) => place.table,
         }
     }
 }
@@ -58,6 +82,7 @@ pub enum Test {
     Numbers(Vec<f64>),
     Between(f64, f64),
     Days(Range),
+    EitherDays(Range, Range),
     /// Against this of all rows: `above the average`.
     Versus(Compare, Func),
     Present,
@@ -129,13 +154,25 @@ pub struct Meaning {
     pub different: bool,
     /// The table whose rows must not exist.
     pub without: Option<usize>,
+    pub against: Option<Against>,
+    /// `the month before`, of the days of an earlier question.
+    pub earlier: Option<Earlier>,
+    /// How much more than before.
+    pub growth: bool,
+    pub cumulative: bool,
+    /// Each number as a percentage of all together.
+    pub of_total: bool,
+    pub occasion: Option<Occasion>,
+    pub chart: Option<Chart>,
 }
 
 /// Why a question has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unclear {
-    /// An unknown word.
+    /// A word that fits nowhere.
     Word(String),
+    /// Unknown words.
+    Words(Vec<String>),
     /// An ambiguous word.
     Ambiguous(String),
     /// Known words in an unknown combination.

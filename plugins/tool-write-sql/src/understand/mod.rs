@@ -39,13 +39,25 @@ pub fn read(question: &str, known: &Known<'_>, today: Day) -> Read {
     let plain = words::idioms::plainer(question);
     let mut words = words::read(&plain, &known.names.dictionary);
     let repaired = repair::repair(&mut words, known.schema, &known.names);
-    Read { pieces: link::pieces(&words, known.schema, &known.names, today), repaired }
+    let pieces = link::pieces(&words, known.schema, &known.names, today);
+    Read { pieces, repaired }
 }
 
 impl Read {
     /// What it means. `preferred`: of several things of one name, that of this table.
     pub fn meaning(&self, known: &Known<'_>, preferred: Option<usize>) -> Result<Meaning, Unclear> {
         read::meaning(known, &self.pieces, preferred)
+    }
+
+    /// The words that mean nothing here, as written.
+    pub fn unknown(&self) -> Vec<String> {
+        let mut unknown: Vec<String> = Vec::new();
+        for piece in self.pieces.iter().filter(|piece| piece.chunk == link::Chunk::Unknown) {
+            if !unknown.contains(&piece.text) && !read::ties(&piece.text) {
+                unknown.push(piece.text.clone());
+            }
+        }
+        unknown
     }
 
     /// The tables that it names, directly or by their fields.

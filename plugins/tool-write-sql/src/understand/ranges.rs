@@ -1,7 +1,7 @@
 //! How the reader handles days: the range, and its field.
 
 use super::link::Chunk;
-use super::meaning::{Test, Unclear};
+use super::meaning::{Against, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::calendar::Range;
@@ -67,13 +67,24 @@ impl Reader<'_> {
             self.dated = Some(self.at);
             return self.filter(place, Test::Days(range));
         }
+        let compared = self.is_compared() && self.meaning.against.is_none();
         match &mut self.meaning.range {
             known @ None => *known = Some(range),
             Some(known) if known.before.is_none() && range.from.is_none() => known.before = range.before,
             Some(known) if *known == range => {}
+            // `this month compared with last month`: the later days are asked for.
+            Some(known) if compared => {
+                let (now, before) = if known.from > range.from { (*known, range) } else { (range, *known) };
+                self.meaning.range = Some(now);
+                self.meaning.against = Some(Against::Days(before));
+            }
             Some(_) => return self.unclear(),
         }
         Ok(())
+    }
+
+    fn is_compared(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::ComparedWith)))
     }
 
     /// `from 2026-10-01 to 2026-10-15`: both included.

@@ -5,7 +5,7 @@ mod finish;
 
 use super::choose::Focus;
 use super::link::{Chunk, Piece};
-use super::meaning::{By, Filter, Meaning, Measure, Test, Unclear};
+use super::meaning::{Against, By, Filter, Meaning, Measure, Occasion, Test, Unclear};
 use super::names::{Fit, Named};
 use crate::joins::Links;
 use crate::known::Known;
@@ -45,6 +45,15 @@ pub(super) enum Waiting {
     Days(Compare),
     /// Waits for two numbers for the previous field, or two days.
     Between,
+}
+
+/// What a share is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The rows with a value.
+    Rows,
+    /// A number, in groups or of rows with a value.
+    Numbers,
 }
 
 /// The last piece, for words that follow their subject.
@@ -93,8 +102,10 @@ pub(super) struct Reader<'a> {
     pub new: bool,
     /// `total amount of`: of the next thing.
     pub amount: bool,
-    /// `share of`: of the rows with the value that follows.
-    share: bool,
+    /// `share of`: of what.
+    share: Option<Whole>,
+    /// Days are compared with others.
+    pub compared: bool,
     /// `sort`: what follows `by` is an order.
     sorts: bool,
     /// The position of the last word such as `largest`.
@@ -103,6 +114,11 @@ pub(super) struct Reader<'a> {
     pub asked: bool,
     /// Whether the requested things are plural.
     pub several: bool,
+}
+
+/// Whether an unknown word may only tie two things together.
+pub fn ties(word: &str) -> bool {
+    super::verbs::is_neutral(&word.to_lowercase())
 }
 
 /// The meaning of the pieces.
@@ -136,7 +152,8 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece], preferred: Option<usize>) ->
         new: false,
         never: false,
         amount: false,
-        share: false,
+        share: None,
+        compared: false,
         sorts: false,
         extreme_at: 0,
         asked: false,
@@ -187,7 +204,11 @@ impl Reader<'_> {
             Op::One => self.single = true,
             Op::Count => self.count()?,
             Op::New => self.new = true,
-            Op::Share => self.share = true,
+            Op::Share => self.share = Some(self.share_here()),
+            // `各渠道销售额占比`
+            Op::Rate if matches!(self.last, Last::Field(_) | Last::Measure(_) | Last::Table(_)) => {
+                self.share = Some(Whole::Numbers);
+            }
             Op::Rate => self.rate()?,
             Op::AverageEach => {
                 self.meaning.averages_groups = true;
@@ -281,6 +302,22 @@ impl Reader<'_> {
                 self.unit(unit)?;
             }
             Op::Trend => self.meaning.trend = true,
+            Op::ComparedWith => self.compared = true,
+            Op::Earlier(earlier) => {
+                if self.meaning.earlier.replace(earlier).is_some_and(|known| known != earlier) {
+                    return self.unclear();
+                }
+            }
+            Op::Over(earlier) => {
+                self.meaning.growth = true;
+                self.meaning.against = Some(Against::Earlier(earlier));
+            }
+            Op::Growth => self.meaning.growth = true,
+            Op::Cumulative => self.meaning.cumulative = true,
+            Op::FirstTime => self.occasion(Occasion::First)?,
+            Op::Again => self.occasion(Occasion::Again)?,
+            Op::Repeat => self.occasion(Occasion::Repeated)?,
+            Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())
     }
@@ -546,6 +583,17 @@ impl Reader<'_> {
         self.meaning.measures.retain(|measure| *measure != Measure::Count(place.table));
         self.take_last(|waiting| matches!(waiting, Waiting::Count));
         self.measure(Measure::Share(place))
+    }
+
+    /// `the share of cancelled orders`, and `the share of revenue`.
+    fn share_here(&self) -> Whole {
+        let value = matches!(self.next(), Some(Chunk::Named(named))
+            if named.iter().any(|named| matches!(named, Named::Value(..))));
+        if value { Whole::Rows } else { Whole::Numbers }
+    }
+
+    fn occasion(&mut self, occasion: Occasion) -> Result<(), Unclear> {
+        if self.meaning.occasion.replace(occasion).is_some() { self.unclear() } else { Ok(()) }
     }
 
     pub(super) fn takes_or(&mut self) -> bool {

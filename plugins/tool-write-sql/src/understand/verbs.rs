@@ -195,7 +195,7 @@ impl Reader<'_> {
     }
 }
 
-fn is_neutral(word: &str) -> bool {
+pub(super) fn is_neutral(word: &str) -> bool {
     let irregular = IRREGULAR.iter().find(|(form, _)| *form == word).map(|(_, verb)| (*verb).to_owned());
     let mut stems = verb_stems(word);
     stems.extend(irregular);

@@ -35,6 +35,8 @@ const UNITS: &[(&str, Unit)] = &[
     ("星期", Unit::Week),
     ("个月", Unit::Month),
     ("月", Unit::Month),
+    ("个季度", Unit::Quarter),
+    ("季度", Unit::Quarter),
     ("年", Unit::Year),
     ("day", Unit::Day),
     ("days", Unit::Day),
@@ -42,6 +44,8 @@ const UNITS: &[(&str, Unit)] = &[
     ("weeks", Unit::Week),
     ("month", Unit::Month),
     ("months", Unit::Month),
+    ("quarter", Unit::Quarter),
+    ("quarters", Unit::Quarter),
     ("year", Unit::Year),
     ("years", Unit::Year),
 ];
@@ -75,22 +79,73 @@ const WHOLE: &[(&str, Unit, i64)] = &[
     ("last week|the last week|previous week|上周|上星期|上个星期", Unit::Week, -1),
     ("this month|the current month|本月|这个月|当月", Unit::Month, 0),
     ("last month|the last month|previous month|上月|上个月", Unit::Month, -1),
+    ("this quarter|the current quarter|本季度|这个季度|当季|本季", Unit::Quarter, 0),
+    (
+        "last quarter|the last quarter|previous quarter|the previous quarter|上季度|上个季度|上一季度",
+        Unit::Quarter,
+        -1,
+    ),
     ("this year|the current year|今年|本年", Unit::Year, 0),
     ("last year|the last year|previous year|去年", Unit::Year, -1),
     ("前年", Unit::Year, -2),
 ];
 
+/// Phrases for a unit that has begun, up to today.
+const TO_DATE: &[(&str, Unit)] = &[
+    ("week to date|wtd|本周至今|本周以来", Unit::Week),
+    (
+        "month to date|mtd|this month to date|this month so far|so far this month|本月至今|本月以来|月初至今|月初以来",
+        Unit::Month,
+    ),
+    (
+        "quarter to date|qtd|this quarter to date|this quarter so far|so far this quarter|本季度至今|本季度以来",
+        Unit::Quarter,
+    ),
+    (
+        "year to date|ytd|this year to date|this year so far|so far this year|今年至今|今年以来|年初至今|年初以来|本年至今",
+        Unit::Year,
+    ),
+];
+
+/// Quarters and halves of a year, with their first month and their number of months.
+const PARTS: &[(&str, i64, i64)] = &[
+    ("q1|the first quarter|first quarter|第一季度|一季度|第一个季度", 1, 3),
+    ("q2|the second quarter|second quarter|第二季度|二季度|第二个季度", 4, 3),
+    ("q3|the third quarter|third quarter|第三季度|三季度|第三个季度", 7, 3),
+    ("q4|the fourth quarter|fourth quarter|the last quarter of|第四季度|四季度|第四个季度", 10, 3),
+    ("h1|the first half|first half|上半年", 1, 6),
+    ("h2|the second half|second half|下半年", 7, 6),
+];
+
+/// The same of fiscal years, and words for these.
+const FISCAL: &[(&str, i64)] = &[
+    ("this fiscal year|the current fiscal year|this financial year|本财年|本财政年度|这个财年", 0),
+    (
+        "last fiscal year|the last fiscal year|previous fiscal year|last financial year|上财年|上个财年|上一财年|上一财政年度",
+        -1,
+    ),
+];
+const FISCAL_LEADS: &[&str] = &["fiscal year", "financial year", "fy"];
+
 /// Chinese words here.
 pub fn chinese() -> impl Iterator<Item = &'static str> {
     let whole = WHOLE.iter().flat_map(|(words, ..)| words.split('|'));
+    let others = TO_DATE.iter().map(|(words, _)| *words).chain(PARTS.iter().map(|(words, ..)| *words));
+    let others = others.chain(FISCAL.iter().map(|(words, _)| *words)).flat_map(|words| words.split('|'));
+    let whole = whole.chain(others).chain(["财年", "财政年度", "第"]);
     let units = UNITS.iter().map(|(word, _)| *word);
     whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
 }
 
 /// The days that begin here, and their length in words.
-pub fn range(words: &[Word], today: Day) -> Option<(usize, Range)> {
+///
+/// `first_month`: the month in which a fiscal year begins.
+pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)> {
     let readings = [
         last_units(words, today),
+        fiscal(words, today, first_month),
+        to_date(words, today),
+        part_of_year(words, today),
         whole_unit(words, today),
         month(words, today),
         chinese_date(words, today),
@@ -125,6 +180,7 @@ fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {
         Unit::Day => today.plus(1 - count),
         Unit::Week => today.plus(1 - 7 * count),
         Unit::Month => today.plus_months(-count).plus(1),
+        Unit::Quarter => today.plus_months(-3 * count).plus(1),
         Unit::Year => today.plus_months(-12 * count).plus(1),
     };
     let range = Range { last: Some((*unit, count)), ..Range::days(from, today.plus(1)) };
@@ -142,11 +198,118 @@ fn whole_unit(words: &[Word], today: Day) -> Option<(usize, Range)> {
     found.max_by_key(|(length, _)| *length)
 }
 
+/// `year to date`, `本月至今`.
+fn to_date(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let found = TO_DATE.iter().filter_map(|(phrases, unit)| {
+        Some((
+            longest(words, phrases.split('|'))?,
+            Range { begun: Some(*unit), ..Range::days(unit.start(today), today.plus(1)) },
+        ))
+    });
+    found.max_by_key(|(length, _)| *length)
+}
+
+/// `Q3 2026`, `the first half of 2025`, `2026年第三季度`, `去年下半年`; without a year, the latest one that has begun.
+fn part_of_year(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
+    let (years, year) = year_before(&words[lead..], today);
+    let here = &words[lead + years..];
+    let named = PARTS
+        .iter()
+        .filter_map(|(phrases, month, months)| Some((longest(here, phrases.split('|'))?, *month, *months)))
+        .max_by_key(|(length, ..)| *length);
+    let (length, month, months) = named.or_else(|| quarter_number(here))?;
+    let mut length = lead + years + length;
+    let mut year = year;
+    if year.is_none() {
+        let (more, after) = year_after(&words[length..], today);
+        length += more;
+        year = after;
+    }
+    let this = today.date().0;
+    let year = year.unwrap_or(if Day::of(this, month, 1) > today { this - 1 } else { this });
+    Some((length, Range::days(Day::of(year, month, 1), Day::of(year, month + months, 1))))
+}
+
+/// `3季度`, `第3季度`.
+fn quarter_number(words: &[Word]) -> Option<(usize, i64, i64)> {
+    let lead = usize::from(words.first().is_some_and(|word| word.lower == "第"));
+    let quarter = words.get(lead).and_then(day_number).filter(|number| *number <= 4)?;
+    let after = words.get(lead + 1).is_some_and(|word| word.lower == "季度");
+    after.then_some((lead + 2, 3 * quarter - 2, 3))
+}
+
+/// A year before its part: `2026`, `2026年`, `去年`.
+fn year_before(words: &[Word], today: Day) -> (usize, Option<i64>) {
+    let is = |place: usize, text: &str| words.get(place).is_some_and(|word| word.lower == text);
+    match words.first() {
+        Some(word) if matches!(word.lower.as_str(), "今年" | "本年") => (1, Some(today.date().0)),
+        Some(word) if word.lower == "去年" => (1, Some(today.date().0 - 1)),
+        Some(word) => match year_number(word) {
+            Some(year) => (1 + usize::from(is(1, "年")), Some(year)),
+            None => (0, None),
+        },
+        None => (0, None),
+    }
+}
+
+/// A year after its part: `of 2026`, `of last year`.
+fn year_after(words: &[Word], today: Day) -> (usize, Option<i64>) {
+    let lead = longest(words, ["of", "in", ","].into_iter()).unwrap_or(0);
+    if let Some(length) = longest(&words[lead..], ["last year", "this year"].into_iter()) {
+        let last = words[lead].lower == "last";
+        return (lead + length, Some(today.date().0 - i64::from(last)));
+    }
+    match words.get(lead).and_then(year_number) {
+        Some(year) => (lead + 1, Some(year)),
+        None => (0, None),
+    }
+}
+
+/// `this fiscal year`, `FY2026`, `2026财年`: named by the year in which it ends.
+fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)> {
+    let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
+    let words = &words[lead..];
+    let range = |year: i64| {
+        let begins = if first_month > 1 { year - 1 } else { year };
+        Range::days(Day::of(begins, first_month, 1), Day::of(begins + 1, first_month, 1))
+    };
+    let (year, month, _) = today.date();
+    let this = year + i64::from(first_month > 1 && month >= first_month);
+    let named = FISCAL
+        .iter()
+        .filter_map(|(phrases, from_now)| Some((longest(words, phrases.split('|'))?, this + from_now)));
+    if let Some((length, year)) = named.max_by_key(|(length, _)| *length) {
+        return Some((lead + length, range(year)));
+    }
+    if let Some(digits) =
+        words.first().and_then(|word| word.lower.strip_prefix("fy")).filter(|digits| !digits.is_empty())
+    {
+        return Some((lead + 1, range(fiscal_number(digits)?)));
+    }
+    if let Some(length) = longest(words, FISCAL_LEADS.iter().copied()) {
+        return Some((lead + length + 1, range(fiscal_number(&words.get(length)?.text)?)));
+    }
+    let after = words.get(1).is_some_and(|word| matches!(word.lower.as_str(), "财年" | "财政年度"));
+    words.first().filter(|_| after).and_then(year_number).map(|year| (lead + 2, range(year)))
+}
+
+/// `2026`, `26`.
+fn fiscal_number(digits: &str) -> Option<i64> {
+    let number: i64 = digits.parse().ok()?;
+    match digits.len() {
+        4 if (1900..2100).contains(&number) => Some(number),
+        2 => Some(2000 + number),
+        _ => None,
+    }
+}
+
 fn range_of(unit: Unit, from_now: i64, today: Day) -> Range {
     match unit {
         Unit::Day => Range::one(today.plus(from_now)),
         Unit::Week => Range::days(today.monday().plus(7 * from_now), today.monday().plus(7 * (from_now + 1))),
         Unit::Month => Range::days(today.month(from_now), today.month(from_now + 1)),
+        Unit::Quarter => Range::days(today.quarter(from_now), today.quarter(from_now + 1)),
         Unit::Year => Range::days(today.year(from_now), today.year(from_now + 1)),
     }
 }
@@ -275,7 +438,7 @@ mod tests {
 
     fn days(text: &str) -> Option<(String, String)> {
         let today = Day::read("2026-07-19").unwrap();
-        let (length, range) = range(&read(text, &Dictionary::default()), today)?;
+        let (length, range) = range(&read(text, &Dictionary::default()), today, 4)?;
         assert_eq!(length, read(text, &Dictionary::default()).len(), "{text}");
         Some((range.from?.to_string(), range.before?.to_string()))
     }
@@ -310,6 +473,22 @@ mod tests {
             ("3 days ago", "2026-07-16", "2026-07-17"),
             ("3天前", "2026-07-16", "2026-07-17"),
             ("the day before yesterday", "2026-07-17", "2026-07-18"),
+            ("last quarter", "2026-04-01", "2026-07-01"),
+            ("本季度", "2026-07-01", "2026-10-01"),
+            ("in Q4", "2025-10-01", "2026-01-01"),
+            ("Q1 2025", "2025-01-01", "2025-04-01"),
+            ("the first half of 2026", "2026-01-01", "2026-07-01"),
+            ("第三季度", "2026-07-01", "2026-10-01"),
+            ("2025年第二季度", "2025-04-01", "2025-07-01"),
+            ("去年下半年", "2025-07-01", "2026-01-01"),
+            ("last 2 quarters", "2026-01-20", "2026-07-20"),
+            ("year to date", "2026-01-01", "2026-07-20"),
+            ("本月至今", "2026-07-01", "2026-07-20"),
+            ("this fiscal year", "2026-04-01", "2027-04-01"),
+            ("FY2026", "2025-04-01", "2026-04-01"),
+            ("fiscal year 26", "2025-04-01", "2026-04-01"),
+            ("上财年", "2025-04-01", "2026-04-01"),
+            ("2026财年", "2025-04-01", "2026-04-01"),
         ] {
             assert_eq!(days(text), Some((from.to_owned(), before.to_owned())), "{text}");
         }

@@ -13,6 +13,36 @@ pub enum Func {
     Average,
     Least,
     Greatest,
+    Median,
+}
+
+/// The days with which some are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// The period before: the month before a month.
+    Period,
+    /// This unit before.
+    Unit(Unit),
+    /// The same days a year earlier.
+    Year,
+}
+
+/// How a chart is wished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chart {
+    Line,
+    Bars,
+    Table,
+}
+
+impl Chart {
+    pub fn word(self) -> &'static str {
+        match self {
+            Chart::Line => "line",
+            Chart::Bars => "bar",
+            Chart::Table => "table",
+        }
+    }
 }
 
 /// A comparison.
@@ -113,10 +143,27 @@ pub enum Op {
     WhichUnit(Unit),
     Trend,
     All,
+    /// Compares with the days that follow, or with those before: `相比`.
+    ComparedWith,
+    /// `the month before`, `a year earlier`.
+    Earlier(Earlier),
+    /// Compares with earlier days: `year over year`, `环比`.
+    Over(Earlier),
+    /// How much more than before.
+    Growth,
+    /// Everything up to each point in time.
+    Cumulative,
+    /// For the first time.
+    FirstTime,
+    /// Once more.
+    Again,
+    /// The percentage of those who did so more than once.
+    Repeat,
+    Chart(Chart),
 }
 
 use Compare::{AtLeast, AtMost, Equal, Less, More, NotEqual};
-use Func::{Average, Greatest, Least, Sum};
+use Func::{Average, Greatest, Least, Median, Sum};
 
 const AGE: &[&str] = &["age"];
 const PRICE: &[&str] = &["price"];
@@ -145,10 +192,63 @@ const ENGLISH: &[(&str, Op)] = &[
     ("of|belonging to|belong to|belongs to", Op::Of),
     ("new|newly registered", Op::New),
     (
-        "share of|the share of|percentage of|the percentage of|proportion of|the proportion of|what share of|what percentage of|what proportion of|what percent of|percent of",
+        "share of|the share of|percentage of|the percentage of|proportion of|the proportion of|what share of|what percentage of|what proportion of|what percent of|percent of|percentage of total|share of total|share of the total|percentage of the total|percent of total",
         Op::Share,
     ),
-    ("rate", Op::Rate),
+    ("rate|share|percentage", Op::Rate),
+    (
+        "compare|compared|compare to|compare with|comparing|compared to|compared with|in comparison to|in comparison with|versus|vs|against|relative to",
+        Op::ComparedWith,
+    ),
+    (
+        "the previous period|previous period|the period before|the prior period|prior period|the preceding period",
+        Op::Earlier(Earlier::Period),
+    ),
+    (
+        "the day before|the previous day|one day earlier|a day earlier|the prior day",
+        Op::Earlier(Earlier::Unit(Unit::Day)),
+    ),
+    (
+        "the week before|the previous week|one week earlier|a week earlier|the prior week",
+        Op::Earlier(Earlier::Unit(Unit::Week)),
+    ),
+    (
+        "the month before|the previous month|one month earlier|a month earlier|the prior month|month before|the month before that",
+        Op::Earlier(Earlier::Unit(Unit::Month)),
+    ),
+    (
+        "the quarter before|the previous quarter|one quarter earlier|a quarter earlier|the prior quarter",
+        Op::Earlier(Earlier::Unit(Unit::Quarter)),
+    ),
+    (
+        "the year before|the previous year|one year earlier|a year earlier|a year ago|a year before|the prior year|the same month last year|the same period last year|the same time last year|the same week last year|the same quarter last year|the same day last year|same period last year|same month last year|the same month a year ago|the same period a year ago|the same month of the previous year",
+        Op::Earlier(Earlier::Year),
+    ),
+    (
+        "month over month|month-over-month|mom|week over week|wow|quarter over quarter|qoq|day over day|period over period",
+        Op::Over(Earlier::Period),
+    ),
+    ("year over year|yoy|year on year", Op::Over(Earlier::Year)),
+    (
+        "growth|growth of|growth in|growth rate|the growth|growth rate of|the growth rate of|the growth of|increase in|the increase in|change in|the change in|growth rates|the growth rate",
+        Op::Growth,
+    ),
+    ("cumulative|running total|running total of|the running total of|accumulated", Op::Cumulative),
+    ("for the first time|first time", Op::FirstTime),
+    ("once more|once again|came back", Op::Again),
+    (
+        "repeat purchase rate|the repeat purchase rate|repurchase rate|repeat rate|repeat customer rate|repeat buyer rate|repeat order rate",
+        Op::Repeat,
+    ),
+    (
+        "as a line chart|as a line|line chart|as lines|in a line chart|as a line graph|line graph",
+        Op::Chart(Chart::Line),
+    ),
+    (
+        "as a bar chart|as bars|bar chart|in a bar chart|as a column chart|column chart|as columns",
+        Op::Chart(Chart::Bars),
+    ),
+    ("as a table|in a table|as table", Op::Chart(Chart::Table)),
     ("which", Op::Which),
     ("how old|how old is|how old are", Op::Shows(AGE)),
     ("both|both the|both of", Op::Both),
@@ -167,15 +267,13 @@ const ENGLISH: &[(&str, Op)] = &[
     ),
     ("how many times|number of times|the number of times|how often", Op::Times),
     ("average|avg|mean|the average|the mean|average of|on average", Op::Make(Average)),
-    (
-        "total|sum|sum of|the sum of|the total|total of|how much|overall total",
-        Op::Make(Sum),
-    ),
+    ("total|sum|sum of|the sum of|the total|total of|how much|overall total", Op::Make(Sum)),
     ("total amount of|the total amount of", Op::AmountOf),
+    ("median|the median|median of|the median of", Op::Make(Median)),
     ("minimum|min|the minimum", Op::Make(Least)),
     ("maximum|max|the maximum", Op::Make(Greatest)),
     ("distinct|different|unique", Op::Distinct),
-    ("top|first", Op::Top),
+    ("top|first|best", Op::Top),
     (
         "most|the most|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of|largest amount of|greatest amount of|highest amount of|the largest amount of|the greatest amount of|the highest amount of",
         Op::Most(true),
@@ -261,6 +359,12 @@ const ENGLISH: &[(&str, Op)] = &[
     ("which week|what week|in which week", Op::WhichUnit(Unit::Week)),
     ("which month|what month|in which month", Op::WhichUnit(Unit::Month)),
     ("which year|what year|in which year", Op::WhichUnit(Unit::Year)),
+    (
+        "quarterly|per quarter|by quarter|each quarter|every quarter|a quarter|for each quarter|quarter by quarter|in each quarter",
+        Op::Each1(Unit::Quarter),
+    ),
+    ("which quarter|what quarter|in which quarter", Op::WhichUnit(Unit::Quarter)),
+    ("quarter", Op::Unit(Unit::Quarter)),
     ("day", Op::Unit(Unit::Day)),
     ("week", Op::Unit(Unit::Week)),
     ("month", Op::Unit(Unit::Month)),
@@ -293,6 +397,24 @@ const CHINESE: &[(&str, Op)] = &[
     ("最大的值|最高的值", Op::MakeBefore(Greatest)),
     ("平均值|均值|平均数", Op::MakeBefore(Average)),
     ("总和|合计|之和|总计|求和|总额|总量", Op::MakeBefore(Sum)),
+    ("中位数|中位值|中位", Op::MakeBefore(Median)),
+    ("比较|相比|对比|比起来|相比较|比", Op::ComparedWith),
+    ("前一天|前一日", Op::Earlier(Earlier::Unit(Unit::Day))),
+    ("前一周|上一周|再上周|再上一周", Op::Earlier(Earlier::Unit(Unit::Week))),
+    ("前一个月|上一个月|再上个月|再前一个月|前一月", Op::Earlier(Earlier::Unit(Unit::Month))),
+    ("前一季度|前一个季度|再上个季度", Op::Earlier(Earlier::Unit(Unit::Quarter))),
+    ("前一年|上一年|去年同期|上年同期|同期|上年同月|去年同月", Op::Earlier(Earlier::Year)),
+    ("上期|前期|上一期", Op::Earlier(Earlier::Period)),
+    ("环比|环比增长|环比增长率|环比变化|环比增幅|月环比|周环比", Op::Over(Earlier::Period)),
+    ("同比|同比增长|同比增长率|同比变化|同比增幅", Op::Over(Earlier::Year)),
+    ("增长率|增长|增幅|增长了多少|增加了多少|增长情况|增速", Op::Growth),
+    ("累积|逐月累计|按月累计", Op::Cumulative),
+    ("首次|第一次|首单", Op::FirstTime),
+    ("再次|又", Op::Again),
+    ("复购率|重复购买率|回购率", Op::Repeat),
+    ("折线图|折线|线图|曲线图", Op::Chart(Chart::Line)),
+    ("柱状图|条形图|柱形图|柱图", Op::Chart(Chart::Bars)),
+    ("用表格|表格", Op::Chart(Chart::Table)),
     ("最大值|最高值", Op::MakeBefore(Greatest)),
     ("最小值|最低值", Op::MakeBefore(Least)),
     ("不同|不同的|不重复|不重复的|去重|去重后|去重后的|种", Op::Distinct),
@@ -338,6 +460,8 @@ const CHINESE: &[(&str, Op)] = &[
     ("每天|每日|按天|按日|每一天|逐日", Op::Each1(Unit::Day)),
     ("每周|按周|每星期|逐周", Op::Each1(Unit::Week)),
     ("每月|按月|每个月|逐月|各月", Op::Each1(Unit::Month)),
+    ("每季度|按季度|每个季度|各季度|逐季|按季", Op::Each1(Unit::Quarter)),
+    ("哪个季度|哪一季度|哪季度", Op::WhichUnit(Unit::Quarter)),
     ("每年|按年|逐年|各年", Op::Each1(Unit::Year)),
     ("哪天|哪一天|哪日", Op::WhichUnit(Unit::Day)),
     ("哪周|哪一周|哪个星期", Op::WhichUnit(Unit::Week)),

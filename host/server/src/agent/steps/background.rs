@@ -193,6 +193,7 @@ fn shortened_earlier(newest_first: Vec<Exchange>, max_bytes: usize) -> Vec<Excha
         let one = Exchange {
             question: shortened(&one.question, EARLIER_QUESTION_CHARS),
             answer: shortened(&one.answer, EARLIER_ANSWER_CHARS),
+            candidates: Vec::new(),
         };
         let bytes = one.question.len() + one.answer.len();
         if bytes > left {
@@ -438,7 +439,7 @@ mod tests {
     use super::*;
 
     fn exchange(question: &str, answer: &str) -> Exchange {
-        Exchange { question: question.to_owned(), answer: answer.to_owned() }
+        Exchange { question: question.to_owned(), answer: answer.to_owned(), candidates: Vec::new() }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::agent::knowledge::glossary::Term;
 use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
+use crate::agent::topics::Exchange;
 
 /// A model that plans.
 pub trait Model: Send + Sync {
@@ -106,6 +107,8 @@ pub struct Conversation {
     pub question: String,
     pub language: Language,
     pub steps: Vec<Step>,
+    /// The topic's exchanges before, the oldest first, where the rules answer.
+    pub earlier: Vec<Exchange>,
     /// The glossary's terms in the question.
     pub terms: Vec<Term>,
     /// Tools that are none of the agent's own.
@@ -121,6 +124,7 @@ impl Conversation {
             question,
             language,
             steps,
+            earlier: Vec::new(),
             terms: Vec::new(),
             tools: Vec::new(),
             background: Arc::default(),

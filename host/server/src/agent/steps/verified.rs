@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::background::Budget;
 use super::model::{Conversation, Language, Model, ModelError, Next, Said};
-use super::offline::{RUN, answer};
+use super::offline::{RUN, rows};
 use crate::agent::knowledge::Entry;
 use crate::agent::knowledge::verified::VerifiedQuestion;
 use crate::agent::models::spent::Spent;
@@ -98,7 +98,7 @@ impl Verified {
         let written = json!({ "title": body.question, "explanation": body.note, "shape": "table" });
         let output = run.outcome.as_ref().unwrap_or(&Value::Null);
         let table = run.artifacts.iter().find(|artifact| artifact["kind"] == "table").unwrap_or(output);
-        let told = answer::of_rows(language, &written, table);
+        let told = rows::of_rows(language, &written, table);
         Next::Answer(Answer::new(format!("{told}\n\n{verified}"))).into()
     }
 }

@@ -11,7 +11,7 @@ use lakeport_store::Db;
 use uuid::Uuid;
 
 use super::tasks;
-use crate::agent::outcome::Outcome;
+use crate::agent::outcome::{Candidate, Outcome};
 
 /// A stored topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,8 @@ impl Message {
 pub struct Exchange {
     pub question: String,
     pub answer: String,
+    /// What the user could choose from then.
+    pub candidates: Vec<Candidate>,
 }
 
 /// A topic that the caller may read, or 404.

@@ -8,6 +8,7 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::de::DeserializeOwned;
 
 use super::{Exchange, Feedback, Message, Says, Topic};
+use crate::agent::outcome::Outcome;
 
 /// Columns of a topic, in the order of [`topic`], from an index.
 macro_rules! topics {
@@ -196,7 +197,7 @@ pub async fn earlier(
     rights: Option<&[String]>,
     limit: usize,
 ) -> Result<Vec<Exchange>, Error> {
-    const EARLIER: &str = "SELECT m.task_id, m.role, m.content, m.artifacts, a.datasources \
+    const EARLIER: &str = "SELECT m.task_id, m.role, m.content, m.artifacts, a.datasources, m.outcome \
         FROM messages m LEFT JOIN agent_tasks a ON a.task_id = m.task_id WHERE m.topic = $1 \
         AND m.id < (SELECT min(id) FROM messages WHERE topic = $1 AND task_id = $2) ORDER BY m.id DESC LIMIT $3";
     // Some questions have no answer.
@@ -214,9 +215,13 @@ pub async fn earlier(
         if says(&role) == Says::Assistant {
             let statements = statements(&row.get::<String>(3)?);
             let sql = statements.iter().map(|sql| format!("\nSQL: {sql}"));
-            answers.insert(task_id, std::iter::once(content).chain(sql).collect::<String>());
-        } else if let Some(answer) = answers.remove(&task_id).filter(|_| earlier.len() < limit) {
-            earlier.push(Exchange { question: content, answer });
+            let answer = std::iter::once(content).chain(sql).collect::<String>();
+            let outcome: Option<Outcome> = stored(row.get(5)?)?;
+            let candidates = outcome.map(|outcome| outcome.candidates().to_vec()).unwrap_or_default();
+            answers.insert(task_id, (answer, candidates));
+        } else if let Some((answer, candidates)) = answers.remove(&task_id).filter(|_| earlier.len() < limit)
+        {
+            earlier.push(Exchange { question: content, answer, candidates });
         }
     }
     Ok(earlier)

@@ -1,8 +1,8 @@
 //! The end of a question: what still waits is completed, or the question is refused.
 
-use super::{Piece, Reader, Waiting};
+use super::{Piece, Reader, Waiting, Whole};
 use crate::understand::link::Chunk;
-use crate::understand::meaning::{By, Filter, Meaning, Measure, Test, Unclear};
+use crate::understand::meaning::{Against, By, Filter, Meaning, Measure, Test, Unclear};
 use crate::words::phrases::{Compare, Func, Op};
 
 impl Reader<'_> {
@@ -26,8 +26,14 @@ impl Reader<'_> {
             };
             self.meaning.measures.push(Measure::Count(table));
         }
-        if std::mem::take(&mut self.share) {
-            self.rate()?;
+        if let Some(whole) = self.share.take() {
+            self.share_of(whole)?;
+        }
+        self.compared_days()?;
+        // `our best customers`
+        if self.waiting == [Waiting::Top] {
+            self.waiting.clear();
+            self.meaning.top = true;
         }
         if self.waiting == [Waiting::People] {
             self.waiting.clear();
@@ -62,7 +68,12 @@ impl Reader<'_> {
         }
         let is_bare = |piece: &Piece| {
             matches!(&piece.chunk, Chunk::Named(_) | Chunk::Range(_) | Chunk::Mark)
-                || matches!(&piece.chunk, Chunk::Op(Op::Of))
+                || matches!(
+                    &piece.chunk,
+                    Chunk::Op(
+                        Op::Of | Op::ComparedWith | Op::Earlier(_) | Op::Over(_) | Op::Growth | Op::Chart(_)
+                    )
+                )
                 || piece.text.eq_ignore_ascii_case("in")
                 || piece.text.eq_ignore_ascii_case("from")
         };
@@ -72,6 +83,62 @@ impl Reader<'_> {
         }
         self.meaning.one = self.single || !self.several;
         Ok(self.meaning)
+    }
+}
+
+impl Reader<'_> {
+    /// `share of`: of a number in each group, of a number's sum, or of rows.
+    fn share_of(&mut self, whole: Whole) -> Result<(), Unclear> {
+        let amount = match (&self.meaning.measures[..], &self.meaning.items[..]) {
+            ([], [place]) if self.schema.field(*place).is_number() => Some(*place),
+            ([Measure::Made(Func::Sum, place)], []) => Some(*place),
+            _ => None,
+        };
+        let has_value = self.meaning.filters.iter().any(|filter| matches!(filter.test, Test::Among(_, true)));
+        let grouped = !self.meaning.groups.is_empty();
+        // `as a share of the total`
+        if whole == Whole::Numbers
+            && amount.is_none()
+            && !has_value
+            && self.meaning.tables.is_empty()
+            && !grouped
+        {
+            self.meaning.of_total = true;
+            return Ok(());
+        }
+        if whole == Whole::Numbers && grouped && (amount.is_some() || !has_value) {
+            self.meaning.of_total = true;
+            if let Some(place) = amount {
+                self.meaning.items.clear();
+                self.meaning.measures = vec![Measure::Made(Func::Sum, place)];
+            } else if self.meaning.measures.is_empty() {
+                let table = self.meaning.tables.first().ok_or(Unclear::Shape)?;
+                self.meaning.measures.push(Measure::Count(*table));
+            }
+            return Ok(());
+        }
+        let Some(place) = amount.filter(|_| !grouped) else { return self.rate() };
+        let is_value = |filter: &Filter| matches!(filter.test, Test::Among(_, true));
+        let at = self.meaning.filters.iter().rposition(is_value).ok_or(Unclear::Shape)?;
+        self.meaning.share = Some(self.meaning.filters.remove(at));
+        self.meaning.items.clear();
+        self.meaning.measures = vec![Measure::Part(place)];
+        Ok(())
+    }
+
+    /// The days with which the question compares.
+    fn compared_days(&mut self) -> Result<(), Unclear> {
+        if !std::mem::take(&mut self.compared) {
+            return Ok(());
+        }
+        let meaning = &mut self.meaning;
+        meaning.against = match (meaning.against, meaning.earlier.take(), meaning.range) {
+            (against @ Some(_), None, _) => against,
+            (None, Some(earlier), _) => Some(Against::Earlier(earlier)),
+            (None, None, Some(_)) => Some(Against::Now),
+            _ => return Err(Unclear::Shape),
+        };
+        Ok(())
     }
 }
 

@@ -1,65 +1,23 @@
-//! Answers in the question's language, from the rows alone: all figures are in them or follow from them.
-//! Texts of the data are shown on one line and cut, whatever they contain.
+//! Answers in the question's language about tables, and what the rules ask back or refuse. Texts of the data are shown on
+//! one line and cut, whatever they contain.
 
 use lakeport_base::text::shortened;
 use serde_json::Value;
 
 use super::CANDIDATE;
-use super::figure::{Figure, sum};
 use super::question::Direction;
 use crate::agent::outcome::{Answer, Candidate, Outcome};
 use crate::agent::steps::model::Language;
 use crate::agent::tasks::event::ToolError;
 
-/// The shown entries of a ranking, tables of a list and columns of a row.
-const ENTRIES_SHOWN: usize = 5;
+/// The shown tables of a list, and fields of a table.
 const TABLES_SHOWN: usize = 20;
 const FIELDS_SHOWN: usize = 50;
-const COLUMNS_SHOWN: usize = 8;
 /// Characters of a value, and of a comment.
-const VALUE_MAX_CHARS: usize = 80;
-const COMMENT_MAX_CHARS: usize = 200;
+pub const VALUE_MAX_CHARS: usize = 80;
+pub const COMMENT_MAX_CHARS: usize = 200;
 /// The most suggested questions.
 const COULD_SHOWN: usize = 3;
-
-/// Rows with column names and indices. The SQL's plan describes their meaning; nothing is guessed from names.
-struct Rows<'r> {
-    language: Language,
-    columns: Vec<&'r str>,
-    rows: Vec<&'r [Value]>,
-    /// Indices of the measures, and of the other columns.
-    measures: Vec<usize>,
-    labels: Vec<usize>,
-    /// Names of the measures whose values add up.
-    summed: Vec<&'r str>,
-    /// The unit of a series.
-    unit: Option<&'r str>,
-    /// There are more rows.
-    is_cut: bool,
-    /// The row limit is reached: there may be more.
-    is_full: bool,
-}
-
-/// The answer from the rows of a query.
-pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
-    let rows = Rows::new(language, written, table);
-    let title = capitalised(&text(&written["title"], COMMENT_MAX_CHARS));
-    let said = match (rows.rows.len(), written["shape"].as_str()) {
-        (0, _) => rows.none(),
-        (1, _) => rows.one(),
-        (_, Some("series")) => rows.series(),
-        (_, Some("ranking")) => rows.ranking(),
-        _ => rows.many(),
-    };
-    let mut answer = match (language, title.is_empty()) {
-        (_, true) => said,
-        (Language::English, false) => format!("{title}: {said}"),
-        (Language::Chinese, false) => format!("{title}：{said}"),
-    };
-    answer += &rows.rest();
-    let explanation = text(&written["explanation"], 10 * COMMENT_MAX_CHARS);
-    if explanation.is_empty() { answer } else { format!("{answer}\n\n{explanation}") }
-}
 
 /// The terms of the glossary that a question was read by.
 pub fn of_terms(language: Language, used: &[(&str, &str)]) -> String {
@@ -71,183 +29,6 @@ pub fn of_terms(language: Language, used: &[(&str, &str)]) -> String {
     match language {
         Language::English => format!("Glossary: {}.", all.join("; ")),
         Language::Chinese => format!("术语表：{}。", all.join("；")),
-    }
-}
-
-impl<'r> Rows<'r> {
-    fn new(language: Language, written: &'r Value, table: &'r Value) -> Rows<'r> {
-        let columns: Vec<&str> = list(&table["columns"])
-            .iter()
-            .map(|column| column["name"].as_str().unwrap_or_default())
-            .collect();
-        let named: Vec<&str> = list(&written["measures"]).iter().filter_map(Value::as_str).collect();
-        let (measures, labels) = (0..columns.len()).partition(|&place| named.contains(&columns[place]));
-        let rows: Vec<&[Value]> = list(&table["rows"]).iter().map(list).collect();
-        let summed = list(&written["summed"]).iter().filter_map(Value::as_str).collect();
-        let unit = written["unit"].as_str();
-        let is_cut = table["truncated"].as_bool().unwrap_or(false);
-        let is_full = !is_cut && written["limit"].as_u64().is_some_and(|limit| rows.len() as u64 >= limit);
-        Rows { language, columns, rows, measures, labels, summed, unit, is_cut, is_full }
-    }
-
-    /// A remark that these are not all.
-    fn rest(&self) -> String {
-        let count = self.rows.len();
-        // A series without a range extends backwards from its end.
-        let latest = self.unit.is_some() && self.labels.len() == 1;
-        match (self.language, self.is_cut, self.is_full && latest) {
-            (Language::English, true, _) => format!(" These are the first {count} rows; there are more."),
-            (Language::Chinese, true, _) => format!("以上仅为前 {count} 行，还有更多。"),
-            (Language::English, _, true) => {
-                format!(" These are the latest {count} rows; there may be earlier ones.")
-            }
-            (Language::Chinese, _, true) => format!("以上为最近 {count} 行，之前可能还有。"),
-            _ => String::new(),
-        }
-    }
-
-    fn none(&self) -> String {
-        match self.language {
-            Language::English => "nothing was found; no row fits.".to_owned(),
-            Language::Chinese => "没有找到符合条件的数据。".to_owned(),
-        }
-    }
-
-    /// A single value, or a single row.
-    fn one(&self) -> String {
-        let row = self.rows[0];
-        let shown = |place: usize| self.value(row.get(place).unwrap_or(&Value::Null));
-        let mut said: Vec<String> = self.labels.iter().map(|&place| shown(place)).collect();
-        match (self.measures.as_slice(), said.is_empty()) {
-            ([measure], true) => said.push(shown(*measure)),
-            (measures, _) => {
-                let named = |&place: &usize| {
-                    format!("{} {}", one_line(self.columns[place], VALUE_MAX_CHARS), shown(place))
-                };
-                said.extend(measures.iter().map(named));
-            }
-        }
-        said.truncate(COLUMNS_SHOWN);
-        self.sentence(&said.join(self.comma()))
-    }
-
-    /// One figure over time: its total, if meaningful, and its peak. With several rows per point in time, or
-    /// incomplete rows, neither would be correct.
-    fn series(&self) -> String {
-        let (&[measure], &[label], false) = (&self.measures[..], &self.labels[..], self.is_cut) else {
-            return self.many();
-        };
-        let points: Vec<(&Value, Figure)> = self
-            .rows
-            .iter()
-            .filter_map(|row| Some((row.get(label)?, Figure::of(row.get(measure)?)?)))
-            .collect();
-        let Some(top) = points.iter().map(|(_, figure)| figure.value).max_by(f64::total_cmp) else {
-            return self.many();
-        };
-        let (peak, figure) =
-            points.iter().find(|(_, figure)| figure.value == top).expect("the highest is one of them");
-        let (peak, unit) = (self.value(peak), self.unit());
-        let count = self.rows.len();
-        if points.len() == count && points.iter().all(|(_, figure)| figure.value == 0.0) {
-            return match self.language {
-                Language::English => format!("0 in every one of the {count} {unit}."),
-                Language::Chinese => format!("{count} {unit}均为 0。"),
-            };
-        }
-        let figures: Vec<Figure> = points.iter().map(|(_, figure)| figure.clone()).collect();
-        let total = sum(&figures).filter(|_| !self.is_full && self.is_summed(measure));
-        let top = figure.told();
-        let on = if matches!(self.unit, Some("day") | None) { "on" } else { "in" };
-        match (self.language, total) {
-            (Language::English, Some(total)) => {
-                format!("{total} in total over {count} {unit}; the most {on} {peak} ({top}).")
-            }
-            (Language::English, None) => format!("{count} {unit}; the highest {on} {peak} ({top})."),
-            (Language::Chinese, Some(total)) => {
-                format!("{count} {unit}合计 {total}，最高为 {peak}（{top}）。")
-            }
-            (Language::Chinese, None) => format!("共 {count} {unit}，最高为 {peak}（{top}）。"),
-        }
-    }
-
-    /// The axis of a series.
-    fn unit(&self) -> &'static str {
-        match (self.language, self.unit) {
-            (Language::English, Some("day")) => "days",
-            (Language::English, Some("week")) => "weeks",
-            (Language::English, Some("month")) => "months",
-            (Language::English, Some("year")) => "years",
-            (Language::English, _) => "points in time",
-            (Language::Chinese, Some("day")) => "天",
-            (Language::Chinese, Some("week")) => "周",
-            (Language::Chinese, Some("month")) => "个月",
-            (Language::Chinese, Some("year")) => "年",
-            (Language::Chinese, _) => "个时间点",
-        }
-    }
-
-    /// The leaders of a ranking.
-    fn ranking(&self) -> String {
-        let entry = |(place, row): (usize, &&[Value])| {
-            let told = |places: &[usize]| {
-                let values = places.iter().map(|&at| self.value(row.get(at).unwrap_or(&Value::Null)));
-                values.take(COLUMNS_SHOWN).collect::<Vec<_>>().join(self.comma())
-            };
-            let (label, figures) = (told(&self.labels), told(&self.measures));
-            match self.language {
-                Language::English => format!("{}. {label} ({figures})", place + 1),
-                Language::Chinese => format!("{}. {label}（{figures}）", place + 1),
-            }
-        };
-        if self.labels.is_empty() || self.measures.is_empty() {
-            return self.many();
-        }
-        let entries: Vec<String> = self.rows.iter().take(ENTRIES_SHOWN).enumerate().map(entry).collect();
-        let (said, count) = (entries.join(self.comma()), self.rows.len());
-        match self.language {
-            _ if count <= ENTRIES_SHOWN => self.sentence(&said),
-            Language::English if self.is_cut || self.is_full => {
-                format!("{said}; the table shows the first {count}.")
-            }
-            Language::Chinese if self.is_cut || self.is_full => format!("{said}；表格列出前 {count} 项。"),
-            Language::English => format!("{said}; {count} in all."),
-            Language::Chinese => format!("{said}；共 {count} 项。"),
-        }
-    }
-
-    fn many(&self) -> String {
-        let count = self.rows.len();
-        match (self.language, self.is_cut || self.is_full) {
-            (Language::English, false) => format!("{count} rows; the table shows them."),
-            (Language::Chinese, false) => format!("共 {count} 行，见表格。"),
-            (Language::English, true) => format!("the table shows {count} rows."),
-            (Language::Chinese, true) => format!("表格列出 {count} 行。"),
-        }
-    }
-
-    fn is_summed(&self, measure: usize) -> bool {
-        self.summed.contains(&self.columns[measure])
-    }
-
-    fn value(&self, value: &Value) -> String {
-        match (value, self.language) {
-            (Value::Null, Language::English) => "no value".to_owned(),
-            (Value::Null, Language::Chinese) => "无值".to_owned(),
-            (Value::String(text), _) => one_line(text, VALUE_MAX_CHARS),
-            (other, _) => Figure::of(other).map_or_else(|| other.to_string(), |figure| figure.told()),
-        }
-    }
-
-    fn comma(&self) -> &'static str {
-        comma(self.language)
-    }
-
-    fn sentence(&self, said: &str) -> String {
-        match self.language {
-            Language::English => format!("{said}."),
-            Language::Chinese => format!("{said}。"),
-        }
     }
 }
 
@@ -330,7 +111,8 @@ pub fn which_table(language: Language, error: &ToolError, direction: Direction) 
 
 /// A question back, with what may be chosen.
 fn which(asked: &str, candidates: Vec<Candidate>) -> Answer {
-    let names: String = candidates.iter().map(|one| format!("\n- {}", one.label)).collect();
+    let name = |(at, one): (usize, &Candidate)| format!("\n{}. {}", at + 1, one.label);
+    let names: String = candidates.iter().enumerate().map(name).collect();
     Answer { content: format!("{asked}{names}"), outcome: Outcome::NeedsClarification { candidates } }
 }
 
@@ -428,23 +210,23 @@ pub fn refused(language: Language, error: &ToolError) -> Answer {
     Answer { content, outcome: Outcome::Refused { reason: message.to_owned(), suggestions } }
 }
 
-fn capitalised(text: &str) -> String {
+pub fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn comma(language: Language) -> &'static str {
+pub fn comma(language: Language) -> &'static str {
     match language {
         Language::English => ", ",
         Language::Chinese => "，",
     }
 }
 
-fn list(value: &Value) -> &[Value] {
+pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text(value: &Value, chars_max: usize) -> String {
+pub fn text(value: &Value, chars_max: usize) -> String {
     one_line(value.as_str().unwrap_or_default(), chars_max)
 }
 

@@ -48,6 +48,11 @@ impl Figure {
         format!("{:.decimals$}", self.value)
     }
 
+    /// The same with its thousands apart: `1,234,567.8`.
+    pub fn grouped(&self) -> String {
+        grouped(&self.told())
+    }
+
     /// Its digits as an integer, and the number of fraction digits.
     fn digits(&self) -> Option<(i128, usize)> {
         let (whole, decimals) = self.text.split_once('.').unwrap_or((&self.text, ""));
@@ -56,6 +61,19 @@ impl Figure {
         }
         Some((format!("{whole}{decimals}").parse().ok()?, decimals.len()))
     }
+}
+
+/// A figure with its thousands apart.
+pub fn grouped(told: &str) -> String {
+    let (sign, plain) = told.strip_prefix('-').map_or(("", told), |plain| ("-", plain));
+    let (whole, decimals) = plain.find('.').map_or((plain, ""), |at| plain.split_at(at));
+    if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return told.to_owned();
+    }
+    let first = (whole.len() + 2) % 3 + 1;
+    let mut parts = vec![&whole[..first.min(whole.len())]];
+    parts.extend((first..whole.len()).step_by(3).map(|at| &whole[at..at + 3]));
+    format!("{sign}{}{decimals}", parts.join(","))
 }
 
 /// The sum with the decimals of the most exact figure; `None` if it is not exact.
@@ -113,6 +131,20 @@ mod tests {
             (json!(1e300), "1e+300"),
         ] {
             assert_eq!(Figure::of(&cell).unwrap().told(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (told, expected) in [
+            ("7", "7"),
+            ("999", "999"),
+            ("1000", "1,000"),
+            ("-327486.5", "-327,486.5"),
+            ("1234567", "1,234,567"),
+            ("1e+300", "1e+300"),
+        ] {
+            assert_eq!(grouped(told), expected);
         }
     }
 

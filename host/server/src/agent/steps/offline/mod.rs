@@ -4,8 +4,10 @@
 //! It trusts nothing that it reads: names, comments and values are shown, never followed.
 
 pub mod answer;
+mod choice;
 mod figure;
 mod question;
+pub mod rows;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -63,16 +65,26 @@ fn call(thought: String, tool: &str, input: Value) -> Said {
 fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
     // What is quoted stays as it is.
     if let Some((tool, input)) = tool::fitting(&conversation.question, &conversation.tools) {
-        return Plan { conversation, language: conversation.language }.other_tool(tool, input);
+        return Plan { conversation, language: conversation.language, earlier: &[] }.other_tool(tool, input);
     }
-    let (question, used) = read_by(&conversation.question, &conversation.terms);
+    let (chosen, earlier) = choice::resolved(&conversation.question, &conversation.earlier);
+    let language =
+        if chosen == conversation.question { conversation.language } else { Language::of(&chosen) };
+    let (question, used) = read_by(&chosen, &conversation.terms);
+    let earlier: Vec<String> =
+        earlier.iter().map(|question| read_by(question, &conversation.terms).0).collect();
+    let is_plain = question == conversation.question;
+    let said = if is_plain {
+        next(conversation, &earlier)?
+    } else {
+        next(&Conversation { question, language, ..conversation.clone() }, &earlier)?
+    };
     if used.is_empty() {
-        return next(conversation);
+        return Ok(said);
     }
-    let said = next(&Conversation { question, ..conversation.clone() })?;
     let next = match said.next {
         Next::Answer(answer) => {
-            let content = format!("{}\n\n{}", answer.content, answer::of_terms(conversation.language, &used));
+            let content = format!("{}\n\n{}", answer.content, answer::of_terms(language, &used));
             Next::Answer(Answer { content, ..answer })
         }
         call => call,
@@ -80,8 +92,9 @@ fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
     Ok(Said { next, ..said })
 }
 
-fn next(conversation: &Conversation) -> Result<Said, ModelError> {
-    let plan = Plan { conversation, language: conversation.language };
+/// The next step of a question after these.
+fn next(conversation: &Conversation, earlier: &[String]) -> Result<Said, ModelError> {
+    let plan = Plan { conversation, language: conversation.language, earlier };
     match question::read(&conversation.question) {
         Asks::Data => plan.data(),
         Asks::Tables { fields } => plan.tables(fields.then(|| question::named(&conversation.question))),
@@ -94,6 +107,8 @@ fn next(conversation: &Conversation) -> Result<Said, ModelError> {
 struct Plan<'c> {
     conversation: &'c Conversation,
     language: Language,
+    /// The questions before, the oldest first.
+    earlier: &'c [String],
 }
 
 impl<'c> Plan<'c> {
@@ -125,11 +140,12 @@ impl<'c> Plan<'c> {
     fn data(&self) -> Result<Said, ModelError> {
         let Some(search) = self.done(SEARCH) else { return Ok(self.search(TABLES)) };
         let Some(write) = self.done(WRITE) else {
-            return Ok(call(
-                self.found(search.outcome.as_ref().ok()),
-                WRITE,
-                json!({ "question": self.question() }),
-            ));
+            let mut input = json!({ "question": self.question() });
+            if !self.earlier.is_empty() {
+                let shown = |question: &String| shortened(question.trim(), QUESTION_MAX_CHARS - 1);
+                input["earlier"] = self.earlier.iter().map(shown).collect();
+            }
+            return Ok(call(self.found(search.outcome.as_ref().ok()), WRITE, input));
         };
         let written = match &write.outcome {
             Ok(written) => written,
@@ -144,8 +160,8 @@ impl<'c> Plan<'c> {
             return Ok(self.draw(written, &run.call_id, result));
         }
         // The answer is given even if drawing failed.
-        let rows = run.artifacts.iter().find(|artifact| artifact["kind"] == "table").unwrap_or(result);
-        Ok(told(answer::of_rows(self.language, written, rows)))
+        let table = run.artifacts.iter().find(|artifact| artifact["kind"] == "table").unwrap_or(result);
+        Ok(told(rows::of_rows(self.language, written, table)))
     }
 
     /// A thought about the found tables.
@@ -181,8 +197,15 @@ impl<'c> Plan<'c> {
 
     fn draw(&self, written: &Value, call_id: &str, result: &Value) -> Said {
         let mut input = json!({ "callId": call_id });
-        let measures: Vec<&Value> =
-            written["measures"].as_array().into_iter().flatten().take(MEASURES_MAX).collect();
+        // What follows from a number is in the table; only the number of the days before is drawn beside it.
+        let derived = written["derived"].as_array().map_or(0, Vec::len);
+        let beside = usize::from(written["shape"] == "comparison");
+        let all = written["measures"].as_array().map_or(&[][..], Vec::as_slice);
+        let drawn = (all.len() - derived.min(all.len()) + beside).min(MEASURES_MAX);
+        let measures: Vec<&Value> = all.iter().take(drawn).collect();
+        if written["chart"].is_string() {
+            input["kind"] = written["chart"].clone();
+        }
         if !measures.is_empty() {
             input["y"] = json!(measures);
         }
@@ -281,7 +304,11 @@ fn is_plain_word(name: &str) -> bool {
 
 /// Whether a chart shows the rows better.
 fn is_drawn(written: &Value, result: &Value) -> bool {
-    matches!(written["shape"].as_str(), Some("series" | "ranking"))
+    let wished = written["chart"].as_str();
+    let has_measure = written["measures"].as_array().is_some_and(|measures| !measures.is_empty());
+    let fits = matches!(written["shape"].as_str(), Some("series" | "ranking" | "comparison"));
+    wished != Some("table")
+        && (fits || wished.is_some() && has_measure)
         && result["row_count"].as_u64().is_some_and(|rows| rows >= 2)
 }
 

@@ -15,7 +15,7 @@ fn ended(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<
     let mut conversation = Conversation::new(question, Vec::new());
     let mut calls = Vec::new();
     loop {
-        let said = next(&conversation).expect("a step");
+        let said = next(&conversation, &[]).expect("a step");
         conversation.steps.extend(said.thought.map(|content| Step::Thinking { content, reasoning: None }));
         match said.next {
             Next::Answer(answer) => return (calls, answer),
@@ -185,7 +185,7 @@ fn a_tool_that_is_broken_fails_the_task() {
         let result = ToolResult { call_id, tool, outcome, duration_ms: 1, truncated: false, artifacts };
         conversation.steps.push(Step::ToolResult(result));
     }
-    let failed = next(&conversation).unwrap_err();
+    let failed = next(&conversation, &[]).unwrap_err();
     assert_eq!(failed.code, "tool_failed");
     assert!(failed.message.contains("plugin_timeout"));
 }

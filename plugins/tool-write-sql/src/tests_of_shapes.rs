@@ -1,0 +1,204 @@
+//! Comparisons, shares, medians, rankings in groups, first and repeated purchases, and questions that change others.
+
+use crate::answer::{answer_after, answer_of};
+use crate::calendar::Day;
+use crate::known::Known;
+use crate::schema::Schema;
+use crate::testing::{company, platform};
+
+fn plain(sql: &str) -> String {
+    sql.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// Each question has all of these parts in its SQL.
+fn each(schema: &Schema, cases: &[(&[&str], &[&str])]) {
+    let (known, today) = (Known::of(schema), Day::read("2026-07-19").unwrap());
+    for (questions, parts) in cases {
+        for question in *questions {
+            let answer =
+                answer_of(question, &known, today).unwrap_or_else(|error| panic!("{question}: {error:?}"));
+            let sql = plain(&answer.sql);
+            for part in *parts {
+                assert!(sql.contains(part), "{question}\n  {sql}\n  lacks {part}");
+            }
+        }
+    }
+}
+
+/// The last of these messages, after those before it; `None`: refused.
+fn after(schema: &Schema, messages: &[&str]) -> Option<crate::answer::Answer> {
+    let (known, today) = (Known::of(schema), Day::read("2026-07-19").unwrap());
+    let (last, earlier) = messages.split_last().unwrap();
+    let earlier: Vec<String> = earlier.iter().map(|message| (*message).to_owned()).collect();
+    answer_after(last, &earlier, &known, today).ok()
+}
+
+fn sql_after(messages: &[&str]) -> String {
+    let answer = after(&company(), messages).unwrap_or_else(|| panic!("{messages:?}"));
+    plain(&answer.sql)
+}
+
+#[test]
+fn periods_are_compared() {
+    let days = "\"ordered_at\" >= '2026-05-01' AND \"ods_orders\".\"ordered_at\" < '2026-07-01'";
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "Orders last month compared to the month before",
+                    "How many orders last month compared to the previous month?",
+                    "Growth of orders last month",
+                    "How much did orders grow last month?",
+                    "上个月订单数环比",
+                    "上个月订单数与5月相比",
+                ],
+                &[days, "AS \"", "NULLIF("],
+            ),
+            (
+                &["Orders this month vs last month", "本月订单数与上月相比"],
+                &["'2026-07-01'", "< '2026-08-01'", ">= '2026-06-01'"],
+            ),
+            (&["上个月订单数同比"], &["\"ordered_at\" >= '2025-06-01'", "OR "]),
+        ],
+    );
+    let answer = after(&company(), &["Orders this month vs last month"]).unwrap();
+    assert_eq!((answer.shape, answer.derived.len(), answer.summed.len()), ("comparison", 3, 1));
+    assert!(answer.explanation.contains("not yet over"), "{}", answer.explanation);
+    // Nothing says which days.
+    assert!(after(&company(), &["Growth of orders"]).is_none());
+    assert!(after(&company(), &["Orders compared to the month before"]).is_none());
+}
+
+#[test]
+fn numbers_stand_beside_their_total_and_their_past() {
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "Share of revenue by category",
+                    "What share of revenue does each category have?",
+                    "各品类销售额占比",
+                ],
+                &["/ NULLIF(SUM(SUM(\"dwd_order_details\".\"sales_amount\")) OVER (), 0)"],
+            ),
+            (
+                &["What share of revenue comes from Beijing?", "北京的销售额占比"],
+                &["SUM(CASE WHEN \"ods_customers\".\"city\" = 'Beijing' THEN", "JOIN \"ods_customers\""],
+            ),
+            (&["Monthly revenue growth", "每月营收环比增长"], &["LAG(COALESCE(", "OVER (ORDER BY"]),
+            (&["Cumulative revenue by month"], &["SUM(COALESCE(", "OVER (ORDER BY"]),
+            (&["Revenue per quarter", "每季度销售额"], &["'start of month'", "'-Q4')"]),
+        ],
+    );
+}
+
+#[test]
+fn each_group_has_its_first_ones() {
+    let parts: &[&str] = &[
+        "ROW_NUMBER() OVER (PARTITION BY \"ods_products\".\"category\" ORDER BY",
+        "\"place_in_group\" <= 3",
+    ];
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "Top 3 products in each category by revenue",
+                    "What are the 3 best selling products in each category?",
+                    "每个品类销售额前3的商品",
+                ],
+                parts,
+            ),
+            (
+                &["What is the most expensive product in each category?", "每个类别最贵的商品"],
+                &[
+                    "PARTITION BY \"ods_products\".\"category\" ORDER BY MAX(\"ods_products\".\"price\") DESC",
+                    "<= 1",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn medians_are_in_the_middle() {
+    each(
+        &company(),
+        &[
+            (
+                &["What is the median order amount?", "订单金额的中位数"],
+                &[
+                    "WHERE 2 * \"ranked\".\"place\" BETWEEN \"ranked\".\"numbers\" AND \"ranked\".\"numbers\" + 2",
+                ],
+            ),
+            (
+                &["Median order amount by channel"],
+                &["PARTITION BY \"ods_orders\".\"channel\"", "GROUP BY \"ranked\".\"g0\""],
+            ),
+        ],
+    );
+    assert!(after(&company(), &["median order amount and number of orders by channel"]).is_none());
+}
+
+#[test]
+fn those_who_bought_first_or_again_are_told_apart() {
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "How many customers ordered for the first time last month?",
+                    "How many first-time buyers did we have last month?",
+                    "上个月首次下单的客户数",
+                ],
+                &["HAVING MIN(\"ods_orders\".\"ordered_at\") >= '2026-06-01' AND MIN("],
+            ),
+            (
+                &["How many returning customers did we have last month?"],
+                &["HAVING MIN(\"ods_orders\".\"ordered_at\") < '2026-06-01' AND MAX("],
+            ),
+            (
+                &["What is our repeat purchase rate?", "复购率是多少"],
+                &["AVG(CASE WHEN \"number\" > 1 THEN 100.0 ELSE 0.0 END)"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_message_changes_the_question_before() {
+    let last_month = "\"ordered_at\" >= '2026-06-01'";
+    for (messages, parts) in [
+        (
+            &["How many orders last month?", "And the month before?"][..],
+            &["COUNT(*)", "\"ordered_at\" >= '2026-05-01'"][..],
+        ),
+        (&["上个月有多少订单", "那前一个月呢"], &["\"ordered_at\" >= '2026-05-01'"]),
+        (&["How many orders last month?", "only for app"], &["'app'", last_month]),
+        (&["How many orders last month?", "only for app", "and web?"], &["\"channel\" = 'web'", last_month]),
+        (&["Orders per day last month", "per week instead"], &["'weekday 1'", last_month]),
+        (&["Revenue by category", "by city instead"], &["GROUP BY \"ods_customers\".\"city\""]),
+        (
+            &["Top 5 customers by revenue", "by number of orders instead"],
+            &["ORDER BY COUNT(*) DESC", "LIMIT 5"],
+        ),
+        (&["Top 10 customers by revenue", "only the top 3"], &["LIMIT 3"]),
+        (&["How many orders are there?", "and customers?"], &["FROM \"ods_customers\""]),
+        (&["How many orders last month?", "as a joke", "And the month before?"], &["'2026-05-01'"]),
+        // A whole question is one.
+        (&["How many orders last month?", "How many products are there?"], &["FROM \"ods_products\""]),
+    ] {
+        let sql = sql_after(messages);
+        for part in parts {
+            assert!(sql.contains(part), "{messages:?}\n  {sql}\n  lacks {part}");
+        }
+    }
+    let line = after(&company(), &["Revenue per month", "show it as a line"]).unwrap();
+    assert_eq!(line.chart.map(crate::words::phrases::Chart::word), Some("line"));
+    assert!(line.explanation.contains("Read as a change of “Revenue per month”."), "{}", line.explanation);
+    assert!(after(&company(), &["And the month before?"]).is_none());
+    assert!(after(&company(), &["How many orders are there?", "And the month before?"]).is_none());
+    assert!(after(&platform(), &["How many workflows are there?", "and unicorns?"]).is_none());
+}
