@@ -125,6 +125,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
     Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
     Bench { name: "executions", package: "lakeport-bench", binary: "bench-executions", on_databases: true },
+    Bench { name: "planner", package: "lakeport-bench", binary: "bench-planner", on_databases: false },
     Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
     Bench { name: "questions", package: "lakeport-bench", binary: "bench-questions", on_databases: false },
     Bench { name: "reads", package: "lakeport-bench", binary: "bench-reads", on_databases: true },

@@ -7,6 +7,7 @@ use super::facts::Facts;
 use super::names::Names;
 use super::orders::Orders;
 use super::search_text::{SearchText, Texts};
+use super::terms::{Needles, Terms, Where};
 
 /// All tables of the catalogue, including the recycle bin. A table keeps its place as long as it exists.
 #[derive(Default)]
@@ -17,6 +18,8 @@ pub struct Index {
     pub(super) names: Names,
     pub(super) facts: Facts,
     pub(super) orders: Orders,
+    /// What the tables are about, by place.
+    terms: Terms,
     /// Free places.
     free: Vec<u32>,
     by_id: HashMap<i64, u32>,
@@ -46,7 +49,24 @@ impl Index {
         self.places.iter().flatten()
     }
 
-    pub(super) fn at(&self, place: u32) -> Option<&Entry> {
+    /// What the tables are about, by their places.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The fields of a table whose names or texts have one of the words, so many at most.
+    pub fn fields_about(&self, id: i64, needles: &Needles, most: usize) -> Vec<String> {
+        let Some(place) = self.by_id.get(&id) else { return Vec::new() };
+        let fields = self.search_text_at(*place).all_fields();
+        fields
+            .filter(|(name, text)| needles.are_in(name, text))
+            .take(most)
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+
+    /// The table at a place.
+    pub fn at(&self, place: u32) -> Option<&Entry> {
         self.places[place as usize].as_ref()
     }
 
@@ -72,6 +92,14 @@ impl Index {
         }
         self.facts.put(place, &entry);
         self.names.put(place, &entry.db_name, &entry.table_name);
+        // Fields without room are not searched.
+        let fields = if said.fields_bytes() > 0 { texts.fields.as_slice() } else { &[] };
+        let fields = fields.iter().flat_map(|(_, name, about)| {
+            [(Where::FieldName, name.as_str()), (Where::FieldText, about.as_str())]
+        });
+        let about = entry.table_comment.as_deref().into_iter().chain(texts.description.as_deref());
+        let about = about.chain(entry.tags.iter().map(|tag| &**tag)).map(|text| (Where::Text, text));
+        self.terms.put(place, std::iter::once((Where::Name, &*entry.table_name)).chain(about).chain(fields));
         self.places[place as usize] = Some(entry);
     }
 
@@ -85,6 +113,7 @@ impl Index {
             self.facts.remove(place, before);
         }
         self.names.remove(place);
+        self.terms.remove(place);
         self.free.push(place);
     }
 

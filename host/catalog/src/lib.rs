@@ -12,6 +12,7 @@ mod orders;
 mod page;
 mod search;
 mod search_text;
+pub mod terms;
 
 pub use entry::Entry;
 pub use filter::Filter;

@@ -33,6 +33,8 @@ pub struct SearchText {
     fields: Box<str>,
     /// In the order of `fields`.
     field_ids: Box<[i64]>,
+    /// The names as they are written, each on a line, where one has an upper-case letter.
+    written: Option<Box<str>>,
 }
 
 /// The kind of match, best first.
@@ -73,6 +75,9 @@ impl SearchText {
         }
         let field_ids: Box<[i64]> = texts.fields.iter().map(|(id, ..)| *id).collect();
         if fields.len() + size_of_val(&*field_ids) <= room {
+            let names: Vec<&str> = texts.fields.iter().map(|(_, name, _)| name.as_str()).collect();
+            let is_cased = names.iter().any(|name| plain(name) != *name);
+            said.written = is_cased.then(|| names.join("\n").into());
             (said.fields, said.field_ids) = (fields.into(), field_ids);
         }
         said
@@ -80,6 +85,15 @@ impl SearchText {
 
     pub(super) fn fields_bytes(&self) -> usize {
         self.fields.len() + size_of_val(&*self.field_ids)
+    }
+
+    /// The fields' names as they are written, with their texts in lower case.
+    pub fn all_fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut written = self.written.as_deref().map(str::lines);
+        self.fields.split(FIELD).skip(1).map(move |field| {
+            let (name, text) = field.split_once(SAID).unwrap_or((field, ""));
+            (written.as_mut().and_then(Iterator::next).unwrap_or(name), text)
+        })
     }
 
     /// Whether the table's texts contain a lower-case keyword.
@@ -153,6 +167,19 @@ mod tests {
         assert_eq!(found(&said, "%"), []);
         assert_eq!(found(&said, "it, id"), [(Rank::Text, name("order_id"), 12)]);
         assert_eq!(found(&said, &plain("ice\u{2}pa")), [], "nothing is found across parts");
+    }
+
+    #[test]
+    fn all_fields_have_their_names_as_written() {
+        for (fields, names) in [
+            (&[(1, "id", "the Key"), (2, "memberLevel", "")][..], ["id", "memberLevel"]),
+            (&[(1, "id", "x"), (2, "level", "y")], ["id", "level"]),
+        ] {
+            let said = said(fields);
+            let found: Vec<&str> = said.all_fields().map(|(name, _)| name).collect();
+            assert_eq!(found, names);
+        }
+        assert_eq!(said(&[(1, "id", "the Key")]).all_fields().next(), Some(("id", "the key")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_bindings::tool::results::EarlierTable;
-use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::samples::{FieldSample, FoundValue};
 use lakeport_bindings::tool::tables::TableHead;
 use parking_lot::Mutex;
 
@@ -84,6 +84,8 @@ pub trait Topic: Send + Sync {
     fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
     /// `samples.fields`.
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
+    /// `samples.find`.
+    fn find(&self, table: u64, fields: Vec<String>, texts: Vec<String>) -> Answer<'_, Vec<FoundValue>>;
     /// `guard.check`.
     fn check(&self, datasource: String, sql: String) -> Answer<'_, Verdict>;
     /// `query.run`.

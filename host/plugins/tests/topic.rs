@@ -14,7 +14,7 @@ use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_bindings::tool::results::EarlierTable;
-use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::samples::{FieldSample, FoundValue};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::tool::Outcome;
 use lakeport_plugins::{Answer, CallContext, CallError, CallFault, Registry, RegistrySettings, Topic};
@@ -99,6 +99,10 @@ impl Topic for Notes {
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>> {
         let sample = FieldSample { field: "a".to_owned(), values: Vec::new(), masked: false };
         self.say(format!("samples {table} {fields:?} {values}"), Ok(vec![sample]))
+    }
+
+    fn find(&self, _table: u64, _fields: Vec<String>, _texts: Vec<String>) -> Answer<'_, Vec<FoundValue>> {
+        self.not_asked()
     }
 
     fn check(&self, _datasource: String, _sql: String) -> Answer<'_, Verdict> {

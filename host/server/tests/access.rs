@@ -403,6 +403,12 @@ async fn samples_are_what_fields_hold() {
         assert_eq!(samples[1].values.len(), 2);
         let again = topic.samples(60, vec!["status".to_owned()], 1).await.unwrap();
         assert_eq!(again[0].values, [text("paid")]);
+        let texts = vec!["PAID".to_owned(), "gone".to_owned(), "' OR 1=1 --".to_owned()];
+        let found = topic.find(60, vec!["status".to_owned(), "amount".to_owned()], texts).await.unwrap();
+        let found: Vec<(&str, &Cell)> = found.iter().map(|one| (one.field.as_str(), &one.value)).collect();
+        assert_eq!(found, [("status", &text("paid"))]);
+        let many = vec!["x".to_owned(); 21];
+        assert_eq!(topic.find(60, vec!["status".to_owned()], many).await.unwrap_err().code, "limit_exceeded");
         for (table, field, code) in
             [(62, "a", "not_found"), (60, "nope", "not_found"), (63, "a", "not_found")]
         {

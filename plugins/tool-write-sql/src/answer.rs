@@ -10,9 +10,9 @@ use crate::known::Known;
 use crate::labels::Labels;
 use crate::plan::{
     self,
-    query::{Column, Query},
+    query::{Column, Expr, Query},
 };
-use crate::schema::Schema;
+use crate::schema::{Kind, Schema};
 use crate::sql;
 use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
 use crate::understand::{self, Several};
@@ -39,6 +39,9 @@ pub struct Answer {
     pub things: usize,
     /// The answer's row limit; with so many rows there may be more.
     pub limit: Option<u64>,
+    /// How many of its choices might be others: words read as others, things of one name, rows that joins repeat, texts read
+    /// as numbers.
+    pub doubts: u32,
     /// The chart that the question wishes.
     pub chart: Option<Chart>,
 }
@@ -98,6 +101,8 @@ struct Understood {
     meaning: Meaning,
     query: Query,
     repaired: Vec<(String, String)>,
+    /// Several things had a name of the question.
+    is_chosen: bool,
 }
 
 /// Understands a question by itself.
@@ -107,7 +112,8 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
     let with = |preferred: Option<usize>| {
         let meaning = read.meaning(known, preferred)?;
         let query = plan::plan(known, meaning.clone(), labels, today)?;
-        Ok(Understood { meaning, query, repaired: read.repaired.clone() })
+        let is_chosen = preferred.is_some();
+        Ok(Understood { meaning, query, repaired: read.repaired.clone(), is_chosen })
     };
     let word = match with(None) {
         Err(Unclear::Ambiguous(word)) => word,
@@ -148,7 +154,8 @@ impl Understood {
             let part = read.meaning(known, preferred).ok()?;
             let meaning = follow::changed(&self.meaning, part, follow::adds(message))?;
             let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
-            Some(Understood { meaning, query, repaired: read.repaired.clone() })
+            let is_chosen = self.is_chosen || preferred.is_some();
+            Some(Understood { meaning, query, repaired: read.repaired.clone(), is_chosen })
         };
         let of_base = self.meaning.tables.first().copied();
         with(None)
@@ -173,8 +180,26 @@ impl Understood {
             derived: query.derived.iter().map(|(_, alias)| alias.clone()).collect(),
             unit: query.unit.map(Unit::word),
             limit: query.rows_told(),
+            doubts: self.doubts(schema),
             chart: self.meaning.chart,
         }
+    }
+
+    fn doubts(&self, schema: &Schema) -> u32 {
+        let query = &self.query;
+        let repeats = query.joins.iter().any(|step| !step.up);
+        let is_text = |column: &Column| match column.expr {
+            Expr::Made(_, place) => schema.field(place).kind() == Kind::NumberText,
+            _ => false,
+        };
+        let doubts = [
+            self.is_chosen,
+            repeats,
+            query.absent.is_some() || !query.present.is_empty(),
+            query.columns.iter().any(is_text),
+        ];
+        let repaired = u32::try_from(self.repaired.len()).unwrap_or(u32::MAX);
+        repaired.saturating_add(doubts.iter().map(|doubt| u32::from(*doubt)).sum())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::explain;
 use crate::known::Known;
 use crate::schema::{Field, Kind, Schema, Table};
-use crate::understand::named_tables;
+use crate::understand::{self, named_tables};
 
 /// The value of `database` for a data source that is a single file, whose tables are named without it.
 const FILE: &str = "file";
@@ -18,6 +18,8 @@ const FILE: &str = "file";
 const TABLES_MAX: u32 = 60;
 /// Tables whose values are sampled.
 const SAMPLED_TABLES: usize = 8;
+/// Tables in which values are looked up.
+const SEARCHED_TABLES: usize = 6;
 /// Fields of a table whose values are sampled.
 const SAMPLED_FIELDS: usize = 50;
 /// Sampled values of a field.
@@ -125,9 +127,60 @@ fn field(field: catalog::Field) -> Field {
 }
 
 impl Source {
+    /// Looks in the database for words of the question that nothing is called: values beyond the samples. Whether there are
+    /// any.
+    pub fn look_up(&mut self, question: &str, today: Day, until: Timestamp) -> bool {
+        let known = Known::of(&self.schema);
+        let texts = understand::read(question, &known, today).unknown_values();
+        if texts.is_empty() {
+            return false;
+        }
+        let mut has_found = false;
+        for table in self.tables_near(question, today).into_iter().take(SEARCHED_TABLES) {
+            if clock::now() > until {
+                break;
+            }
+            let fields = &mut self.schema.tables[table].fields;
+            let names: Vec<String> = fields
+                .iter()
+                .filter(|field| field.kind() == Kind::Text)
+                .map(|field| field.name.clone())
+                .take(SAMPLED_FIELDS)
+                .collect();
+            if names.is_empty() {
+                continue;
+            }
+            match samples::find(self.ids[table], &names, &texts) {
+                Ok(found) => {
+                    for one in found {
+                        let field = fields.iter_mut().find(|field| field.name == one.field);
+                        if let (Some(field), Some(value)) = (field, text(&one.value)) {
+                            has_found = true;
+                            field.values.push(value);
+                        }
+                    }
+                }
+                Err(error) => {
+                    lakeport_sdk::info!("nothing was looked up"; "code" => error.code, "message" => error.message)
+                }
+            }
+        }
+        has_found
+    }
+
     /// Samples values of the tables that the question names, and of their neighbours. Missing or late samples
     /// only reduce the recognised values.
     pub fn sample(&mut self, question: &str, today: Day, until: Timestamp) {
+        for table in self.tables_near(question, today).into_iter().take(SAMPLED_TABLES) {
+            if clock::now() > until {
+                return;
+            }
+            self.sample_table(table);
+        }
+    }
+
+    /// The tables that the question names, then their neighbours, then the others.
+    fn tables_near(&self, question: &str, today: Day) -> Vec<usize> {
         let known = Known::of(&self.schema);
         let mut tables = named_tables(question, &known, today);
         let near: Vec<usize> = tables.iter().flat_map(|table| known.links.neighbours(*table)).collect();
@@ -140,12 +193,7 @@ impl Source {
                 true
             }
         });
-        for table in tables.into_iter().take(SAMPLED_TABLES) {
-            if clock::now() > until {
-                return;
-            }
-            self.sample_table(table);
-        }
+        tables
     }
 
     fn sample_table(&mut self, table: usize) {

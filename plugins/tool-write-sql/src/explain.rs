@@ -235,9 +235,11 @@ impl Teller<'_> {
             (Test::Versus(compare, func), false) => {
                 format!("only where {place} {} the {}of all rows", sign(*compare), labels::func(*func, false))
             }
-            (Test::EitherDays(one, other), chinese) => {
-                let each = [one, other]
-                    .map(|range| self.filter(&Filter { place: filter.place, test: Test::Days(*range) }));
+            (Test::AnyOf(tests), chinese) => {
+                let each: Vec<String> = tests
+                    .iter()
+                    .map(|test| self.filter(&Filter { place: filter.place, test: test.clone() }))
+                    .collect();
                 each.join(if chinese { "，或" } else { ", or " })
             }
             (Test::Present, true) => format!("{place} 有值"),

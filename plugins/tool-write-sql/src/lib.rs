@@ -42,6 +42,8 @@ use known::Known;
 use understand::meaning::Unclear;
 use words::phrases::Chart;
 
+/// The setting for the beginning of fiscal years.
+const FISCAL_MONTH: &str = "fiscalYearBegins";
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// The most tables of the input.
@@ -52,6 +54,8 @@ const EARLIER_MAX: usize = 10;
 const SEARCHED_MAX: usize = 2;
 /// Data sources that are tried before an answer is chosen, the preferred one first.
 const SOURCES_MAX: usize = 20;
+/// Those in which words are looked up that nothing is called.
+const SEARCHED_SOURCES: usize = 3;
 /// Time limit in milliseconds: samples are queries.
 const TIMEOUT_MS: u32 = 20_000;
 /// Time limit of sampling, in milliseconds.
@@ -65,6 +69,7 @@ impl Tool for WriteSql {
             title: "Write SQL".to_owned(),
             timeout_ms: TIMEOUT_MS,
             optional_needs: vec!["samples".to_owned()],
+            config_schema: config_schema().to_string(),
             ..ToolInfo::new(
                 "write_sql",
                 env!("CARGO_PKG_VERSION"),
@@ -98,7 +103,10 @@ impl Tool for WriteSql {
         // What it may change names tables, too.
         let words: Vec<&str> = earlier.iter().rev().take(SEARCHED_MAX).map(String::as_str).collect();
         let words = [&[question], &words[..]].concat().join("\n");
-        let sources = catalogue::sources(&words, known, wanted, first, &tables, chinese)?;
+        let mut sources = catalogue::sources(&words, known, wanted, first, &tables, chinese)?;
+        let settings: Value = serde_json::from_str(&config::settings())?;
+        let month = settings[FISCAL_MONTH].as_u64().and_then(|month| u8::try_from(month).ok()).unwrap_or(1);
+        sources.iter_mut().for_each(|source| source.schema.fiscal_month = month);
         let asked = Asked { question, earlier: &earlier, words: &words, today, chinese };
         let (datasource, answer) = best(&asked, sources, first)?;
         checked(&datasource, &answer)?;
@@ -149,10 +157,17 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
             break;
         }
         source.sample(words, today, until);
-        let known = Known::of(&source.schema);
-        match answer::answer_after(question, earlier, &known, today) {
+        let mut answer = answer::answer_after(question, earlier, &Known::of(&source.schema), today);
+        if matches!(answer, Err(Unclear::Words(_) | Unclear::Word(_)))
+            && at < SEARCHED_SOURCES
+            && source.look_up(question, today, until)
+        {
+            answer = answer::answer_after(question, earlier, &Known::of(&source.schema), today);
+        }
+        match answer {
             Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
             Err(unclear) => {
+                let known = Known::of(&source.schema);
                 if let Unclear::Ambiguous(word) = &unclear
                     && which.is_empty()
                 {
@@ -181,7 +196,10 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
         }
     }
     // The refusal of a source that knows all words is more useful than of one that does not.
-    let told = refusals.iter().find(|unclear| !matches!(unclear, Unclear::Word(_))).or(refusals.first());
+    let told = refusals
+        .iter()
+        .find(|unclear| !matches!(unclear, Unclear::Word(_) | Unclear::Words(_)))
+        .or(refusals.first());
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |unclear| explain::refusal(unclear, chinese));
     let error = Error::new("cannot_answer", message);
@@ -244,6 +262,22 @@ fn checked(datasource: &str, answer: &Answer) -> Result<(), Error> {
             Err(Error::new("guard_refused", "the SQL guard refuses the statement that was written"))
         }
     }
+}
+
+fn config_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            FISCAL_MONTH: {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 12,
+                "default": 1,
+                "description": "the month in which a fiscal year begins; the year is called by the one in which it ends",
+            },
+        },
+        "additionalProperties": false,
+    })
 }
 
 fn input_schema() -> Value {

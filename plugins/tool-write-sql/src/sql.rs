@@ -551,9 +551,9 @@ impl Writer<'_> {
                     range.before.map(|day| format!("{value} < {}", self.dialect.literal(&day.to_string())));
                 from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
             }
-            Test::EitherDays(one, other) => {
-                let [one, other] = [one, other].map(|range| self.test(value, number, &Test::Days(*range)));
-                format!("({one} OR {other})")
+            Test::AnyOf(tests) => {
+                let each: Vec<String> = tests.iter().map(|test| self.test(value, number, test)).collect();
+                format!("({})", each.join(" OR "))
             }
             Test::Present | Test::Versus(..) => format!("{value} IS NOT NULL"),
         }

@@ -12,7 +12,7 @@ use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_bindings::tool::results::EarlierTable;
-use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::samples::{FieldSample, FoundValue};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::{catalog, guard, lineage, query, results, samples, tables};
 
@@ -78,6 +78,15 @@ impl samples::Host for CallState {
         values: u32,
     ) -> wasmtime::Result<Result<Vec<FieldSample>, Error>> {
         ask!(self, "samples", |topic| topic.samples(table, fields, values))
+    }
+
+    async fn find(
+        &mut self,
+        table: u64,
+        fields: Vec<String>,
+        texts: Vec<String>,
+    ) -> wasmtime::Result<Result<Vec<FoundValue>, Error>> {
+        ask!(self, "samples", |topic| topic.find(table, fields, texts))
     }
 }
 

@@ -35,7 +35,7 @@ pub use definitions::store::{active_of, all_kept, all_of as records_of};
 pub use definitions::view::TableView;
 pub use feed::Catalog;
 pub use fields::Field;
-pub use fields::store::{matching as fields_matching, of_ids as fields_of_ids, of_tables as fields_of};
+pub use fields::store::{of_ids as fields_of_ids, of_tables as fields_of};
 pub use history::Source as SchemaSource;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::databases_of;

@@ -142,7 +142,7 @@ impl Planner<'_> {
         let test = if periods.before.before == periods.now.from {
             Test::Days(Range::of(periods.before.from, periods.now.before))
         } else {
-            Test::EitherDays(periods.before, periods.now)
+            Test::AnyOf(vec![Test::Days(periods.before), Test::Days(periods.now)])
         };
         query.conditions.push(Filter { place, test });
     }

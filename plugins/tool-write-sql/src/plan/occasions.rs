@@ -119,6 +119,6 @@ impl Planner<'_> {
                     && self.links.direct(table, *parent).is_some()
             })
         };
-        ACTORS.iter().find_map(|actor| parents(&actor))
+        ACTORS.iter().find_map(parents)
     }
 }

@@ -1,7 +1,7 @@
 //! How the reader handles a field: a waiting operation takes it, or else it is shown.
 
 use super::link::Chunk;
-use super::meaning::{By, Group, Measure, Test, Unclear};
+use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
@@ -11,7 +11,7 @@ use crate::words::phrases::{Func, Op};
 
 impl Reader<'_> {
     pub(super) fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
-        let place = self.focus.field(self.at, self.schema, named);
+        let place = self.field_of_last_value(named).or_else(|| self.focus.field(self.at, self.schema, named));
         let Some(place) = place.or_else(|| self.nearest_field(named)) else {
             // `订单数` exists in several summaries or in none: counts orders.
             if let Some(table) = self.pieces[self.at].counts {
@@ -30,14 +30,49 @@ impl Reader<'_> {
             self.meaning.tables.push(place.table);
         }
         // `Beijing city`, `failed status`: the field repeats the value's.
-        if self.last == Last::Value && self.meaning.filters.last().is_some_and(|filter| filter.place == place)
-        {
+        let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
+        if self.last == Last::Value && self.meaning.filters.iter().any(is_valued) {
             return Ok(());
         }
-        if self.is_said_again(place) {
+        if self.is_said_again(place) || self.is_its_name() {
             return Ok(());
         }
         self.field(place)
+    }
+
+    /// `the government form name`: the form itself.
+    fn is_its_name(&self) -> bool {
+        let is_name = self.pieces[self.at].text.eq_ignore_ascii_case("name");
+        let follows = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Named(_));
+        match self.last {
+            Last::Field(place) if is_name && follows => {
+                let field = self.schema.field(place);
+                field.kind() == Kind::Text
+                    && !field.names_identity()
+                    && self.meaning.items.last() == Some(&place)
+            }
+            _ => false,
+        }
+    }
+
+    /// `a cat that is age 3`: of what has the value.
+    fn field_of_last_value(&self, named: &[Named]) -> Option<Place> {
+        let ties = |chunk: &Chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::Is));
+        let before = self.before(ties)?;
+        let said = self.at > 0 && ties(&self.pieces[self.at - 1].chunk);
+        let value = self
+            .meaning
+            .filters
+            .last()
+            .filter(|_| self.last == Last::Value && said && !self.is_chinese_here())?;
+        let is_value = matches!(before, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Value(place, _) if *place == value.place)));
+        let mut own = named.iter().filter_map(|named| match named {
+            Named::Field(place, _) if place.table == value.place.table && *place != value.place => {
+                Some(*place)
+            }
+            _ => None,
+        });
+        own.next().filter(|place| is_value && own.all(|other| other == *place))
     }
 
     /// `in descending order of the years in which they were founded`: the second word for one field.
@@ -192,10 +227,27 @@ impl Reader<'_> {
         let thing_follows = matches!(self.next_piece(), Some(Chunk::Named(_))) && !self.is_chinese();
         let rows_are_asked =
             !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which() || thing_follows;
-        if rows_are_asked && self.meaning.measures.is_empty() {
+        // `the number of concerts in the stadium with the highest capacity`
+        let of_other = match self.meaning.measures[..] {
+            [Measure::Count(table)] => {
+                table != place.table
+                    && self.meaning.tables.contains(&place.table)
+                    && !self.is_joined_before(self.at)
+            }
+            _ => false,
+        };
+        if rows_are_asked && (self.meaning.measures.is_empty() || of_other) {
             return self.rank(By::Field(place), greatest);
         }
         self.measure(Measure::Made(if greatest { Func::Greatest } else { Func::Least }, place))
+    }
+
+    /// Whether `and` stands before what is compared, as in `the number of concerts and the highest capacity`.
+    fn is_joined_before(&self, at: usize) -> bool {
+        let passed =
+            |chunk: &Chunk| matches!(chunk, Chunk::Op(Op::Extreme(_) | Op::ExtremeOf(..) | Op::Most(_)));
+        let before = self.pieces[..at].iter().rev().map(|piece| &piece.chunk).find(|chunk| !passed(chunk));
+        matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
     }
 
     pub(super) fn asks_which(&self) -> bool {

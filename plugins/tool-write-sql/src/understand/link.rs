@@ -195,8 +195,10 @@ impl Linker<'_> {
         if first.form == Form::Quoted {
             return usize::from(first.lower == value.to_lowercase());
         }
-        // Numbers and single letters are too common to be recognised as values.
-        if value.chars().count() < 2 || value.parse::<f64>().is_ok() || Day::read(value).is_some() {
+        // Numbers and single letters are too common to be recognised as values; `female` of `F` is not.
+        let is_common =
+            value.chars().count() < 2 || value.parse::<f64>().is_ok() || Day::read(value).is_some();
+        if is_common && matches!(concepts, [only] if *only == value.to_lowercase()) {
             return 0;
         }
         let fits = concepts.len() <= self.words.len() - at

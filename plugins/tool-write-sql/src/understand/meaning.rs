@@ -82,7 +82,8 @@ pub enum Test {
     Numbers(Vec<f64>),
     Between(f64, f64),
     Days(Range),
-    EitherDays(Range, Range),
+    /// One of these at least.
+    AnyOf(Vec<Test>),
     /// Against this of all rows: `above the average`.
     Versus(Compare, Func),
     Present,

@@ -20,6 +20,10 @@ use crate::known::Known;
 use crate::words;
 use meaning::{Meaning, Unclear};
 
+/// Unknown words that stand together and may be one value, and the most texts that may be values.
+const RUN_MAX: usize = 4;
+const UNKNOWN_MAX: usize = 20;
+
 /// A question taken apart.
 pub struct Read {
     pieces: Vec<link::Piece>,
@@ -58,6 +62,26 @@ impl Read {
             }
         }
         unknown
+    }
+
+    /// Texts that may be values, which nothing here is called: quoted ones, and unknown words that stand together, the
+    /// longest first.
+    pub fn unknown_values(&self) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        let is_unknown =
+            |piece: &link::Piece| matches!(piece.chunk, link::Chunk::Unknown | link::Chunk::Quoted);
+        for run in self.pieces.chunk_by(|one, other| is_unknown(one) == is_unknown(other)) {
+            if !is_unknown(&run[0]) {
+                continue;
+            }
+            let words: Vec<&str> = run.iter().map(|piece| piece.text.as_str()).take(RUN_MAX).collect();
+            for length in (1..=words.len()).rev() {
+                texts.extend(words.windows(length).map(|words| words.join(" ")));
+            }
+        }
+        texts.dedup();
+        texts.truncate(UNKNOWN_MAX);
+        texts
     }
 
     /// The tables that it names, directly or by their fields.

@@ -163,7 +163,14 @@ impl Reader<'_> {
             self.meaning.items.pop();
             return self.filter(place, Test::Number(compare.unwrap_or(Compare::Equal), number));
         }
-        let years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
+        let mut years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
+        // `the singers in a concert in 2014`
+        if years.len() > 1
+            && let Some(table) = self.focus.table_before(self.at)
+            && years.iter().any(|place| place.table == table)
+        {
+            years.retain(|place| place.table == table);
+        }
         if let [only] = years[..] {
             if compare.is_none() && self.is_one_more_number(only, number) {
                 return Ok(());

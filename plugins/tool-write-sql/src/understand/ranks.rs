@@ -115,8 +115,18 @@ impl Reader<'_> {
                 && words.iter().any(|word| POPULARITY.contains(&word.as_str()))
         };
         let is_popular = self.pieces.iter().any(|piece| piece.text.to_lowercase().ends_with("popular"));
-        if is_popular && self.schema.places(place.table).any(measures) {
-            return self.unclear();
+        let told: Vec<Place> = self.schema.places(place.table).filter(|other| measures(*other)).collect();
+        match told[..] {
+            // `Which language is the most popular in Aruba?` The one with the greatest percentage.
+            [only] if is_popular && only != place => {
+                if self.meaning.limit.is_none() {
+                    self.meaning.limit = Some(1);
+                }
+                self.item(place)?;
+                return self.rank(By::Field(only), most);
+            }
+            [_, ..] if is_popular => return self.unclear(),
+            _ => {}
         }
         let names_it = |piece: &&Piece| {
             matches!(&piece.chunk, Chunk::Named(named)

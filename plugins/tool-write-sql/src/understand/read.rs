@@ -508,8 +508,22 @@ impl Reader<'_> {
     }
 
     pub(super) fn filter(&mut self, place: Place, test: Test) -> Result<(), Unclear> {
-        if std::mem::take(&mut self.not) || std::mem::take(&mut self.or) {
+        if std::mem::take(&mut self.not) {
             return self.unclear();
+        }
+        // `after 2013 or before 2008`
+        if std::mem::take(&mut self.or) {
+            let compares = |test: &Test| matches!(test, Test::Number(..) | Test::Between(..) | Test::Days(_));
+            let Some(known) = self.meaning.filters.last_mut().filter(|known| known.place == place) else {
+                return self.unclear();
+            };
+            if !compares(&known.test) || !compares(&test) {
+                return self.unclear();
+            }
+            known.test = Test::AnyOf(vec![known.test.clone(), test]);
+            self.last = Last::Nothing;
+            self.recent = Some((place, self.at));
+            return Ok(());
         }
         self.meaning.filters.push(Filter { place, test });
         self.last = Last::Nothing;
@@ -531,6 +545,20 @@ impl Reader<'_> {
             Some(_) => {}
             None if matches!(self.waiting.last(), Some(Waiting::Compare(_))) => return self.unclear(),
             None => {}
+        }
+        // `English is not the official language`: no row has both.
+        if not
+            && self.last == Last::Value
+            && let Some(Filter { place: other, test: Test::Among(_, among @ true) }) =
+                self.meaning.filters.last_mut()
+            && other.table == place.table
+            && *other != place
+            && !or
+        {
+            *among = false;
+            self.meaning.turned.push(*other);
+            self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], true) });
+            return Ok(());
         }
         // `orders by gold customers` are their orders, not grouped by them.
         self.take_last(|waiting| *waiting == Waiting::By);
@@ -598,6 +626,11 @@ impl Reader<'_> {
 
     pub(super) fn takes_or(&mut self) -> bool {
         std::mem::take(&mut self.or)
+    }
+
+    /// Whether a negation waits, which goes on waiting.
+    pub(super) fn keeps_not(&self) -> bool {
+        self.not
     }
 
     pub(super) fn takes_not(&mut self) -> bool {

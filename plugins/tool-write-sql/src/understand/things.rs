@@ -220,6 +220,11 @@ impl Reader<'_> {
         if is_compound || qualifies && !self.counts_here() {
             return Ok(());
         }
+        // `except for stadiums having a concert`: the concerts must not exist.
+        let is_listed = self.meaning.items.iter().any(|item| item.table == table);
+        if is_listed && self.other_table_is_ahead(table) && self.keeps_not() {
+            return Ok(());
+        }
         if self.takes_not() {
             if self.meaning.without.replace(table).is_some() {
                 return self.unclear();
@@ -228,6 +233,14 @@ impl Reader<'_> {
             return Ok(());
         }
         self.table_for_what_waits(table)
+    }
+
+    fn other_table_is_ahead(&self, table: usize) -> bool {
+        let other = |piece: &super::link::Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+            if named.iter().any(|named| matches!(named, Named::Table(other) if *other != table)))
+        };
+        !self.is_chinese_here() && self.pieces[self.at + 1..].iter().any(other)
     }
 
     /// The requested rows: in English the first table unless it owns the next one (`customers' orders`), in

@@ -42,6 +42,9 @@ const ENGLISH: &[(&str, &str)] = &[
         "have never bought anything|never bought anything|have never ordered anything|never ordered anything|have never ordered|have never bought|have never placed an order|never placed an order|never ordered|never bought|never purchased",
         "have no orders",
     ),
+    ("staff members|staff member", "staff"),
+    ("more than a single", "more than 1"),
+    ("only a single|only one|just one|exactly one", "exactly 1"),
     ("repeat customers", "customers with more than 1 order"),
     ("returning customers|returning buyers", "customers who ordered once more"),
     (
@@ -69,6 +72,8 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much did ", " spend", "total sales of {}"),
     ("how much have ", " spent", "total sales of {}"),
     ("how much does ", " cost", "price of {}"),
+    ("how much does ", " weigh", "weight of {}"),
+    ("how much do ", " weigh", "weight of {}"),
     ("how did ", " compare", "{} compared"),
     ("how does ", " compare", "{} compared"),
     ("how do ", " compare", "{} compared"),

@@ -7,9 +7,10 @@ use lakeport_bindings::host::types::{Error as PluginError, Page};
 use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Table, TablePage};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_catalog::Entry;
+use lakeport_catalog::terms::Needles;
 
 use super::own::{self, OwnTable};
-use super::search::Search;
+use super::search;
 use super::sources::Sources;
 use super::{TopicAccess, error, of_store, page_of};
 use crate::tables;
@@ -20,8 +21,6 @@ const GET_MAX: usize = 100;
 const FIELDS_MAX: i64 = 2_000;
 /// Tables of one `resolve`, by the contract.
 const RESOLVED_MAX: usize = 20;
-/// The most fields that the store finds for a search.
-const FIELDS_FOUND_MAX: i64 = 20_000;
 
 /// A table visible to a topic.
 #[derive(Clone, Copy)]
@@ -45,21 +44,12 @@ impl TopicAccess {
         let sources = self.sources().await?;
         check(filter, sources)?;
         self.caught_up().await?;
-        let mut search = Search::of(text);
-        let parts = search.parts();
-        if !parts.is_empty() {
-            let ids = match &filter.datasource {
-                Some(name) => vec![sources.named(name)?.id],
-                None => sources.ids(),
-            };
-            let found = tables::fields_matching(&self.state.db, &ids, &parts, FIELDS_FOUND_MAX).await;
-            search.with_fields(found.map_err(of_store)?);
-        }
+        let needles = Needles::of(text);
         let index = self.state.catalog.read();
-        let tables = seen(sources, index.iter()).filter(|table| fits(filter, table, sources));
-        let hits = search.hits(tables, sources);
-        let (hits, next) = page_of(hits, page)?;
-        Ok(HitPage { hits, next })
+        let found =
+            search::found(&index, &needles, |table| table.is_seen(sources) && fits(filter, table, sources));
+        let (found, next) = page_of(found, page)?;
+        Ok(HitPage { hits: found.iter().map(|one| one.hit(&index, &needles, sources)).collect(), next })
     }
 
     pub(super) async fn listed(&self, filter: &Filter, page: &Page) -> Result<TablePage, PluginError> {
@@ -162,6 +152,22 @@ impl Seen<'_> {
         }
     }
 
+    /// What stands before what fits as well.
+    pub fn standing(&self) -> (bool, Option<i64>, i64) {
+        match self {
+            Seen::Own(_) => (true, None, 0),
+            Seen::Entry(entry) => (entry.is_physical, entry.row_count, -entry.id),
+        }
+    }
+
+    /// Whether it is visible to a topic.
+    fn is_seen(&self, sources: &Sources) -> bool {
+        match self {
+            Seen::Own(_) => sources.own().is_some(),
+            Seen::Entry(entry) => sources.sees(entry),
+        }
+    }
+
     fn database(&self) -> &str {
         match self {
             Seen::Own(_) => own::DATABASE,
@@ -195,8 +201,8 @@ fn seen<'i>(
     sources: &'i Sources,
     entries: impl Iterator<Item = &'i Entry>,
 ) -> impl Iterator<Item = Seen<'i>> {
-    let own = own::TABLES.iter().filter(|_| sources.own().is_some()).map(Seen::Own);
-    own.chain(entries.filter(|entry| sources.sees(entry)).map(Seen::Entry))
+    let own = own::TABLES.iter().map(Seen::Own);
+    own.chain(entries.map(Seen::Entry)).filter(|table| table.is_seen(sources))
 }
 
 /// `not_found` if the filter names an unknown data source.

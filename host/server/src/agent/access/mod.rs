@@ -27,7 +27,7 @@ use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_bindings::tool::results::EarlierTable;
-use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::samples::{FieldSample, FoundValue};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::tool::Artifact;
 use lakeport_plugins::{Answer, Topic};
@@ -123,6 +123,10 @@ impl Topic for TopicAccess {
 
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>> {
         Box::pin(async move { self.sampled(table, &fields, values).await })
+    }
+
+    fn find(&self, table: u64, fields: Vec<String>, texts: Vec<String>) -> Answer<'_, Vec<FoundValue>> {
+        Box::pin(async move { self.values_found(table, &fields, &texts).await })
     }
 
     fn check(&self, datasource: String, sql: String) -> Answer<'_, Verdict> {

@@ -11,7 +11,7 @@ use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::catalog::Table;
-use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::samples::{FieldSample, FoundValue};
 use lakeport_physical::QueryLimits;
 use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
@@ -21,6 +21,9 @@ use crate::datasources::{Datasource, OWN_NAME};
 
 /// Fields of one call, by the contract.
 const FIELDS_MAX: usize = 50;
+/// Texts that are looked for in one call, by the contract; longer ones are no values that people write.
+const TEXTS_MAX: usize = 20;
+const TEXT_SOUGHT_MAX_CHARS: usize = 200;
 /// Values of one field, by the contract.
 const VALUES_MAX: u32 = 20;
 /// Rows of the table that are read.
@@ -111,6 +114,18 @@ impl TopicAccess {
         fields: &[String],
         values: u32,
     ) -> Result<Vec<FieldSample>, PluginError> {
+        let table = self.table_with(table, fields).await?;
+        self.fill(&table, fields).await?;
+        let sample = |name: &String| {
+            let cells = self.samples.get(table.head.id, name).unwrap_or_default();
+            let cells = cells.iter().take(values.min(VALUES_MAX) as usize).cloned().collect();
+            FieldSample { field: name.clone(), values: cells, masked: false }
+        };
+        Ok(fields.iter().map(sample).collect())
+    }
+
+    /// A table with all of these fields.
+    async fn table_with(&self, table: u64, fields: &[String]) -> Result<Table, PluginError> {
         if fields.len() > FIELDS_MAX {
             let message = format!("{} fields at once; {FIELDS_MAX} at most", fields.len());
             return Err(error("limit_exceeded", message));
@@ -121,16 +136,58 @@ impl TopicAccess {
             return Err(error("not_found", message));
         }
         let missing = fields.iter().find(|name| !table.fields.iter().any(|field| field.name == **name));
-        if let Some(name) = missing {
-            return Err(error("not_found", format!("the table {} has no field {name}", table.head.name)));
+        match missing {
+            Some(name) => {
+                Err(error("not_found", format!("the table {} has no field {name}", table.head.name)))
+            }
+            None => Ok(table),
         }
-        self.fill(&table, fields).await?;
-        let sample = |name: &String| {
-            let cells = self.samples.get(table.head.id, name).unwrap_or_default();
-            let cells = cells.iter().take(values.min(VALUES_MAX) as usize).cloned().collect();
-            FieldSample { field: name.clone(), values: cells, masked: false }
-        };
-        Ok(fields.iter().map(sample).collect())
+    }
+
+    /// Which of the texts the fields hold, in one session.
+    pub(super) async fn values_found(
+        &self,
+        table: u64,
+        fields: &[String],
+        texts: &[String],
+    ) -> Result<Vec<FoundValue>, PluginError> {
+        if texts.len() > TEXTS_MAX {
+            let message = format!("{} texts at once; {TEXTS_MAX} at most", texts.len());
+            return Err(error("limit_exceeded", message));
+        }
+        let table = self.table_with(table, fields).await?;
+        let is_short = |text: &&String| !text.is_empty() && text.chars().count() <= TEXT_SOUGHT_MAX_CHARS;
+        let sought: Vec<String> = texts.iter().filter(is_short).flat_map(|text| spellings(text)).collect();
+        if sought.is_empty() || fields.is_empty() {
+            return Ok(Vec::new());
+        }
+        let source = self.sources().await?.named(&table.head.datasource)?;
+        let profile: Arc<Profile> = self.profile(source)?;
+        let session = self.open(source).await?;
+        let (begun, mut found) = (Instant::now(), Vec::new());
+        for field in fields {
+            let timeout = TIMEOUT.min(TIMEOUT_OF_ALL.saturating_sub(begun.elapsed()));
+            if timeout.is_zero() {
+                break;
+            }
+            let limits = QueryLimits { max_rows: VALUES_MAX as usize, max_bytes: BYTES_MAX, timeout };
+            let statement = looking_for(&profile, &table, field, &sought)?;
+            match session.run(&statement, limits).await {
+                Ok(answer) => {
+                    let cells = answer.rows.into_iter().filter_map(|row| shown(row.into_iter().next()?));
+                    found.extend(cells.map(|value| FoundValue { field: field.clone(), value }));
+                }
+                // If one field of a table takes too long, the others would, too.
+                Err(cause) if cause.code == "timeout" => break,
+                Err(cause) if cause.code == "upstream_failed" => {}
+                Err(cause) => {
+                    session.close().await;
+                    return Err(cause);
+                }
+            }
+        }
+        session.close().await;
+        Ok(found)
     }
 
     /// Reads the values that are not cached, in one session.
@@ -190,12 +247,7 @@ fn statement(
     table: &Table,
     field: &str,
 ) -> Result<lakeport_sql::ReadStatement, PluginError> {
-    let head = &table.head;
-    // The store's views have no database in their names.
-    let is_alone = profile.transport == Transport::Sqlite || head.datasource == OWN_NAME;
-    let database = if head.datasource == OWN_NAME { String::new() } else { head.database.clone() };
-    let name = if is_alone { vec![head.name.clone()] } else { vec![database.clone(), head.name.clone()] };
-    let about = TableName { database, name: head.name.clone() };
+    let (name, about) = names_of(profile, table);
     let sql = |text: &str| Fragment::Sql(text.to_owned());
     let field = || Fragment::Name(vec![field.to_owned()]);
     let fragments = [
@@ -214,6 +266,64 @@ fn statement(
     read_statement(profile, &fragments, std::slice::from_ref(&about))
 }
 
+/// The different values of a field among some.
+fn looking_for(
+    profile: &Profile,
+    table: &Table,
+    field: &str,
+    sought: &[String],
+) -> Result<lakeport_sql::ReadStatement, PluginError> {
+    let (name, about) = names_of(profile, table);
+    let sql = |text: &str| Fragment::Sql(text.to_owned());
+    let field = || Fragment::Name(vec![field.to_owned()]);
+    let mut fragments = vec![
+        sql("SELECT DISTINCT "),
+        field(),
+        sql(" FROM "),
+        Fragment::Name(name),
+        sql(" WHERE "),
+        field(),
+        sql(" IN ("),
+    ];
+    for (at, text) in sought.iter().enumerate() {
+        if at > 0 {
+            fragments.push(sql(", "));
+        }
+        fragments.push(Fragment::Value(Cell::Text(text.clone())));
+    }
+    fragments.push(sql(&format!(") LIMIT {VALUES_MAX}")));
+    read_statement(profile, &fragments, std::slice::from_ref(&about))
+}
+
+/// The name of a table in a statement, and what it reads.
+fn names_of(profile: &Profile, table: &Table) -> (Vec<String>, TableName) {
+    let head = &table.head;
+    // The store's views have no database in their names.
+    let is_alone = profile.transport == Transport::Sqlite || head.datasource == OWN_NAME;
+    let database = if head.datasource == OWN_NAME { String::new() } else { head.database.clone() };
+    let name = if is_alone { vec![head.name.clone()] } else { vec![database.clone(), head.name.clone()] };
+    (name, TableName { database, name: head.name.clone() })
+}
+
+/// A text as it may be stored: as written, in lower or upper case, with capital letters.
+fn spellings(text: &str) -> Vec<String> {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
+    };
+    let words: Vec<String> = text.split(' ').map(|word| capital(word).unwrap_or_default()).collect();
+    let mut spellings = vec![
+        text.to_owned(),
+        text.to_lowercase(),
+        text.to_uppercase(),
+        words.join(" "),
+        capital(text).unwrap_or_default(),
+    ];
+    spellings.sort_unstable();
+    spellings.dedup();
+    spellings
+}
+
 /// A value as a sample; `None` unless it is a text, number or truth value.
 fn shown(value: Cell) -> Option<Cell> {
     match value {
@@ -226,6 +336,15 @@ fn shown(value: Cell) -> Option<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_sought_as_it_may_be_stored() {
+        assert_eq!(
+            spellings("north AMERICA"),
+            ["NORTH AMERICA", "North America", "North america", "north AMERICA", "north america"]
+        );
+        assert_eq!(spellings("北京"), ["北京"]);
+    }
 
     #[test]
     fn tasks_share_values_until_they_are_old_or_the_settings_change() {

@@ -29,33 +29,6 @@ pub async fn of_ids(db: &Db, ids: &[i64]) -> Result<Vec<Field>, Error> {
     db.read(db.words(OF), &[ids.into()]).await?.iter().map(field).collect()
 }
 
-/// Fields of live tables in these data sources, or without one, whose names or comments contain one of these
-/// lower-case parts: the table, the name, the comment.
-pub async fn matching(
-    db: &Db,
-    cluster_ids: &[i64],
-    parts: &[String],
-    at_most: i64,
-) -> Result<Vec<(i64, String, String)>, Error> {
-    const MATCHING: Either = Either {
-        sqlite: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
-            JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
-            AND (t.cluster_id IS NULL OR t.cluster_id IN (SELECT value FROM json_each($1))) \
-            AND EXISTS (SELECT 1 FROM json_each($2) AS part WHERE \
-            instr(lower(f.field_name || ' ' || coalesce(f.field_comment, '')), part.value) > 0) \
-            ORDER BY f.table_id, f.id LIMIT $3",
-        postgres: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
-            JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
-            AND (t.cluster_id IS NULL OR t.cluster_id = ANY($1)) \
-            AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST($2 AS json)) AS part (value) WHERE \
-            position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) \
-            ORDER BY f.table_id, f.id LIMIT $3",
-    };
-    let parts = serde_json::to_string(parts).map_err(Error::internal)?;
-    let rows = db.read(db.words(MATCHING), &[cluster_ids.into(), parts.into(), at_most.into()]).await?;
-    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
-}
-
 fn field(row: &Row) -> Result<Field, Error> {
     let mut row = row.by_name();
     Ok(Field {

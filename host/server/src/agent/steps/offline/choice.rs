@@ -74,8 +74,9 @@ fn number(plain: &str) -> Option<usize> {
 fn has_words(text: &str, words: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric();
     text.match_indices(words).any(|(at, _)| {
-        !(text[..at].ends_with(is_part) && words.starts_with(is_part))
-            && !(text[at + words.len()..].starts_with(is_part) && words.ends_with(is_part))
+        let begins = text[..at].ends_with(is_part) && words.starts_with(is_part);
+        let goes_on = text[at + words.len()..].starts_with(is_part) && words.ends_with(is_part);
+        !begins && !goes_on
     })
 }
 

@@ -1,0 +1,155 @@
+//! How well the rules answer questions: databases of given schemas with generated rows, questions with their right SQL, and
+//! catalogues of many tables.
+
+mod catalogue;
+mod fillings;
+mod rows;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use sqlx::SqliteConnection;
+use tool_write_sql::answer::{Answer, answer_after};
+use tool_write_sql::calendar::Day;
+use tool_write_sql::known::Known;
+use tool_write_sql::schema::{Field, Schema, Table};
+
+pub use catalogue::{Catalogue, other_tables};
+pub use fillings::Shape;
+pub use rows::{Rows, are_same};
+
+/// The most values of a field that the rules see.
+const VALUES_MAX: i64 = 20;
+
+/// A question with its right statements, of which one must give the same rows.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub database: String,
+    /// The messages before it.
+    pub earlier: Vec<String>,
+    pub text: String,
+    pub right: Vec<String>,
+}
+
+/// How an answer compares with the right ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Right,
+    /// The right rows, with further columns beside them.
+    Wider,
+    Wrong,
+    Refused,
+}
+
+/// A question that was tried.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    pub question: Question,
+    pub verdict: Verdict,
+    /// What the rules said: their statement, or why there is none.
+    pub said: String,
+    /// How many of the rules' choices may be others.
+    pub doubts: u32,
+}
+
+/// The schemas and questions of a folder with `schemas.json` and `questions.json`, in the form of the public sets.
+pub fn of_folder(folder: &Path) -> Result<(BTreeMap<String, Shape>, Vec<Question>)> {
+    let read = |name: &str| -> Result<Value> {
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(serde_json::from_str(&text)?)
+    };
+    let mut shapes = BTreeMap::new();
+    for schema in read("schemas.json")?.as_array().context("a list of schemas")? {
+        let shape = Shape::of(schema)?;
+        shapes.insert(shape.name.clone(), shape);
+    }
+    let question = |one: &Value| {
+        let text = |name: &str| Some(one[name].as_str()?.to_owned());
+        let right = vec![text("query")?];
+        Some(Question { database: text("db_id")?, earlier: Vec::new(), text: text("question")?, right })
+    };
+    let questions = read("questions.json")?;
+    let questions: Option<Vec<Question>> =
+        questions.as_array().context("a list of questions")?.iter().map(question).collect();
+    Ok((shapes, questions.context("each question has a database, a text and a query")?))
+}
+
+/// The tables of a database as the rules see them. `comment_of` gives the comments of a table and of its fields.
+pub async fn schema_of(
+    name: &str,
+    database: &mut SqliteConnection,
+    comment_of: impl Fn(&str, Option<&str>) -> String,
+) -> Result<Schema> {
+    let tables: Vec<(String,)> =
+        sqlx::query_as("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
+            .fetch_all(&mut *database)
+            .await?;
+    let mut schema = Schema { datasource: name.to_owned(), ..Schema::default() };
+    for (table,) in tables {
+        let columns: Vec<(String, String, i64)> =
+            sqlx::query_as("SELECT name, type, pk FROM pragma_table_info(?)")
+                .bind(&table)
+                .fetch_all(&mut *database)
+                .await?;
+        let mut fields = Vec::new();
+        for (column, type_text, key) in columns {
+            let is_text =
+                !["INT", "REAL", "NUM", "BOOL"].iter().any(|kind| type_text.to_uppercase().contains(kind));
+            let values =
+                if is_text { rows::values(database, &table, &column, VALUES_MAX).await? } else { Vec::new() };
+            let comment = comment_of(&table, Some(&column));
+            fields.push(Field { name: column, type_text, comment, key: key > 0, values });
+        }
+        let comment = comment_of(&table, None);
+        schema.tables.push(Table { database: None, name: table, comment, fields });
+    }
+    Ok(schema)
+}
+
+/// The rules' answer to a question.
+pub fn asked(question: &Question, known: &Known<'_>, today: Day) -> Result<Answer, String> {
+    answer_after(&question.text, &question.earlier, known, today).map_err(|unclear| format!("{unclear:?}"))
+}
+
+/// Tries a question on databases of one schema with different rows: the answer must be right on all.
+pub async fn tried(
+    question: &Question,
+    known: &Known<'_>,
+    today: Day,
+    databases: &mut [SqliteConnection],
+) -> Result<Tried> {
+    let answer = match asked(question, known, today) {
+        Ok(answer) => answer,
+        Err(said) => {
+            return Ok(Tried { question: question.clone(), verdict: Verdict::Refused, said, doubts: 0 });
+        }
+    };
+    let mut verdict = Verdict::Wrong;
+    for right in &question.right {
+        let mut of_one = Verdict::Right;
+        for database in databases.iter_mut() {
+            let wanted = rows::read(database, right).await?;
+            let is_ordered = right.to_lowercase().contains("order by");
+            of_one = match rows::read(database, &answer.sql).await {
+                Ok(found) if are_same(&found, &wanted, is_ordered, false) => of_one,
+                Ok(found) if are_same(&found, &wanted, is_ordered, true) => Verdict::Wider,
+                _ => Verdict::Wrong,
+            };
+            if of_one == Verdict::Wrong {
+                break;
+            }
+        }
+        match of_one {
+            Verdict::Right => {
+                verdict = Verdict::Right;
+                break;
+            }
+            Verdict::Wider => verdict = Verdict::Wider,
+            _ => {}
+        }
+    }
+    Ok(Tried { question: question.clone(), verdict, said: answer.sql, doubts: answer.doubts })
+}
