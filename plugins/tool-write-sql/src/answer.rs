@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use lakeport_sdk::serde_json::Value;
+
 use crate::calendar::{Day, Unit};
 use crate::explain;
 use crate::follow;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::plan::{
-    self,
+    self, algebra,
     query::{Column, Expr, Query},
 };
 use crate::schema::{Kind, Schema};
@@ -39,6 +41,8 @@ pub struct Answer {
     pub things: usize,
     /// The answer's row limit; with so many rows there may be more.
     pub limit: Option<u64>,
+    /// The query as JSON.
+    pub query: Value,
     /// How many of its choices might be others: words read as others, things of one name, rows that joins repeat, texts read
     /// as numbers.
     pub doubts: u32,
@@ -164,24 +168,14 @@ impl Understood {
     }
 
     fn answer(&self, question: &str, known: &Known<'_>, today: Day) -> Answer {
-        let schema = known.schema;
-        let labels = Labels { schema, chinese: is_chinese(question) };
-        let query = &self.query;
+        let answer = of_query(&self.query, known.schema, today, is_chinese(question));
+        let repairs = explain::repairs(&self.repaired, is_chinese(question));
         Answer {
             things: things(&self.meaning),
-            sql: sql::write(query, labels),
-            title: explain::title(query, labels),
-            explanation: explain::explanation(query, labels, today)
-                + &explain::repairs(&self.repaired, labels.chinese),
-            tables: tables(query, schema),
-            shape: query.shape.word(),
-            measures: measures(query),
-            summed: summed(query),
-            derived: query.derived.iter().map(|(_, alias)| alias.clone()).collect(),
-            unit: query.unit.map(Unit::word),
-            limit: query.rows_told(),
-            doubts: self.doubts(schema),
+            explanation: answer.explanation + &repairs,
+            doubts: self.doubts(known.schema),
             chart: self.meaning.chart,
+            ..answer
         }
     }
 
@@ -210,6 +204,37 @@ pub fn layer(name: &str) -> u8 {
         "ads" => 3,
         "ods" | "stg" => 1,
         _ => 0,
+    }
+}
+
+/// SQL for a query that was written as JSON, or what is wrong with it.
+pub fn answer_of_query(
+    query: &Value,
+    known: &Known<'_>,
+    today: Day,
+    chinese: bool,
+) -> Result<Answer, String> {
+    let query = algebra::read(query, known)?;
+    Ok(of_query(&query, known.schema, today, chinese))
+}
+
+fn of_query(query: &Query, schema: &Schema, today: Day, chinese: bool) -> Answer {
+    let labels = Labels { schema, chinese };
+    Answer {
+        sql: sql::write(query, labels),
+        title: explain::title(query, labels),
+        explanation: explain::explanation(query, labels, today),
+        tables: tables(query, schema),
+        shape: query.shape.word(),
+        measures: measures(query),
+        summed: summed(query),
+        derived: query.derived.iter().map(|(_, alias)| alias.clone()).collect(),
+        unit: query.unit.map(Unit::word),
+        things: 0,
+        limit: query.rows_told(),
+        query: algebra::told(query, schema),
+        doubts: 0,
+        chart: None,
     }
 }
 

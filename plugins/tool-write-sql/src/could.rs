@@ -5,7 +5,7 @@ use crate::calendar::Day;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Kind, Schema};
-use crate::understand::named_tables;
+use crate::understand::{self, named_tables};
 
 /// The most suggestions.
 pub const QUESTIONS_MAX: usize = 3;
@@ -18,7 +18,11 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
     let schema = known.schema;
     let mut tables = named_tables(question, known, today);
     tables.extend(0..schema.tables.len());
-    let mut offered: Vec<String> = Vec::new();
+    // What is left of the question without the words that mean nothing here.
+    let mut offered: Vec<String> = without_unknown(question, known, today)
+        .into_iter()
+        .filter(|one| !is_of_other_kind(one) && answer_of(one, known, today).is_ok())
+        .collect();
     for table in tables.into_iter().take(TABLES_MAX) {
         if offered.len() == QUESTIONS_MAX {
             break;
@@ -30,6 +34,19 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
         offered.extend(found);
     }
     offered
+}
+
+/// The question without its unknown words.
+fn without_unknown(question: &str, known: &Known<'_>, today: Day) -> Option<String> {
+    let unknown = understand::read(question, known, today).unknown();
+    let mut rest = question.to_owned();
+    for word in &unknown {
+        let at = rest.find(word.as_str())?;
+        rest.replace_range(at..at + word.len(), "");
+    }
+    let rest = rest.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let is_less = !unknown.is_empty() && rest.chars().any(char::is_alphanumeric);
+    is_less.then(|| rest.replace(" ?", "?"))
 }
 
 /// Whether the host would read a question as one about tables: `How many lineage are there?`

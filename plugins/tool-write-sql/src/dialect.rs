@@ -71,6 +71,14 @@ impl Dialect {
         }
     }
 
+    /// Whether a text has another one in it, which is in lower case.
+    pub fn has(self, text: &str, part: &str) -> String {
+        match self {
+            Dialect::Postgres => format!("STRPOS(LOWER({text}), {part}) > 0"),
+            _ => format!("INSTR(LOWER({text}), {part}) > 0"),
+        }
+    }
+
     /// The greater of two.
     pub fn greater(self, one: &str, other: &str) -> String {
         let function = if self == Dialect::Sqlite { "MAX" } else { "GREATEST" };

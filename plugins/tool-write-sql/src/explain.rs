@@ -6,7 +6,7 @@ use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
-use crate::words::phrases::{Compare, Func};
+use crate::words::phrases::{Compare, Func, Part};
 
 /// A short heading for an answer.
 pub fn title(query: &Query, labels: Labels<'_>) -> String {
@@ -242,6 +242,10 @@ impl Teller<'_> {
                     .collect();
                 each.join(if chinese { "，或" } else { ", or " })
             }
+            (Test::Has(Part::Inside, text), true) => format!("{place} 包含“{text}”"),
+            (Test::Has(Part::Inside, text), false) => format!("only where {place} has {text:?} in it"),
+            (Test::Has(Part::Beginning, text), true) => format!("{place} 以“{text}”开头"),
+            (Test::Has(Part::Beginning, text), false) => format!("only where {place} begins with {text:?}"),
             (Test::Present, true) => format!("{place} 有值"),
             (Test::Present, false) => format!("only where {place} is there"),
             (Test::Days(range), chinese) => {

@@ -1,7 +1,8 @@
 //! Messages that change the question before them: `and the month before?`, `only for app`, `per week instead`, `那上个月呢`.
 
 use crate::plan::compare::before;
-use crate::understand::meaning::{By, Meaning, Measure};
+use crate::schema::Place;
+use crate::understand::meaning::{By, Filter, Group, Meaning, Measure};
 
 /// Words at the beginning of a message that changes a question, the longest first.
 const LEADS: &[&str] = &[
@@ -158,6 +159,7 @@ pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> 
     if part.against.is_some() {
         meaning.against = part.against;
     }
+    let named: Vec<Place> = part.filters.iter().map(|filter| filter.place).collect();
     for filter in part.filters {
         meaning.filters.retain(|known| known.place != filter.place);
         meaning.turned.retain(|place| *place != filter.place);
@@ -177,6 +179,9 @@ pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> 
         if !adds {
             meaning.groups.clear();
         }
+        // What had one value only is told apart now.
+        let is_grouped = |filter: &Filter| part.groups.contains(&Group::Field(filter.place));
+        meaning.filters.retain(|filter| !is_grouped(filter) || named.contains(&filter.place));
         meaning.per |= part.per;
         meaning.groups.extend(part.groups);
     }

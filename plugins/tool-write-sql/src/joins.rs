@@ -102,6 +102,14 @@ impl Links {
         found.next().copied().filter(|_| found.next().is_none())
     }
 
+    /// The link that ties two fields.
+    pub fn tying(&self, one: Place, other: Place) -> Option<Link> {
+        let ties = |link: &&Link| {
+            (link.child, link.parent) == (one, other) || (link.child, link.parent) == (other, one)
+        };
+        self.0.iter().find(ties).copied()
+    }
+
     /// Whether a field refers to a row of another table.
     pub fn is_child(&self, place: Place) -> bool {
         self.parent_of(place).is_some()

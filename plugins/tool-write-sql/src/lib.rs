@@ -39,11 +39,21 @@ use answer::Answer;
 use calendar::Day;
 use catalogue::Source;
 use known::Known;
+use plan::algebra;
 use understand::meaning::Unclear;
 use words::phrases::Chart;
 
 /// The setting for the beginning of fiscal years.
 const FISCAL_MONTH: &str = "fiscalYearBegins";
+/// The members of a query, for a model.
+const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a table; `join`: [{table, on: [\"a.b_id\", \"b.id\"]}]; \
+    `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, different: \"table.field\", start: \
+    day|week|month|quarter|year with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
+    atMost: number, between: [a, b], from/before: \"yyyy-MM-dd\", contains: text, anyOf: [tests], present: true}]; `groupBy` (by default the \
+    columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
+    `limit`; `every`: {unit, of, from, before} for a row of each calendar unit; `compare`: {time, now: {from, before}, before: \
+    {from, before}}; `derived`: [{name, and one of before, change, growth, ofTotal, sinceLast, cumulative: the column}]; \
+    `firstOfEach`: {of: [{field}], rows}; `absent`/`present`: {key, in, where}; `distinct`.";
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// The most tables of the input.
@@ -76,7 +86,8 @@ impl Tool for WriteSql {
                 "Writes SQL for one question in English or Chinese over the tables of a data source: counts, \
                  sums, averages, rankings, groups, trends over days, filters by values, numbers and dates, joins. \
                  It names every assumption in `explanation`, and fails with cannot_answer where a word of the \
-                 question means nothing to it. Run the SQL with run_sql.",
+                 question means nothing to it. Instead of a question it takes a `query` as JSON, such as the one it \
+                 returns, and writes that in the dialect. Run the SQL with run_sql.",
                 &input_schema(),
                 &output_schema(),
             )
@@ -85,30 +96,13 @@ impl Tool for WriteSql {
 
     fn call(input: String, context: Context) -> Result<Outcome, Error> {
         let input: Value = serde_json::from_str(&input)?;
-        let question =
-            input["question"].as_str().ok_or_else(|| Error::invalid_input("`question` must be a text"))?;
-        let tables = texts(&input["tables"]);
         let zone = config::time_zone();
         let now = clock::to_local(clock::now(), &zone)?;
         let today = Day::read(&now).ok_or_else(|| Error::internal(format!("{now:?} is no time")))?;
-        let chinese = context.language.starts_with("zh");
-        let first = context.default_datasource.as_deref();
-        let known = catalog::datasources();
-        let names: Vec<&str> = known.iter().map(|source| source.name.as_str()).collect();
-        let said = naming::source(question, &names).filter(|_| input["datasource"].is_null());
-        let said = said.map(|(name, question)| (name.to_owned(), question));
-        let wanted = said.as_ref().map(|(name, _)| name.as_str()).or(input["datasource"].as_str());
-        let question = said.as_ref().map_or(question, |(_, question)| question.as_str());
-        let earlier = texts(&input["earlier"]);
-        // What it may change names tables, too.
-        let words: Vec<&str> = earlier.iter().rev().take(SEARCHED_MAX).map(String::as_str).collect();
-        let words = [&[question], &words[..]].concat().join("\n");
-        let mut sources = catalogue::sources(&words, known, wanted, first, &tables, chinese)?;
-        let settings: Value = serde_json::from_str(&config::settings())?;
-        let month = settings[FISCAL_MONTH].as_u64().and_then(|month| u8::try_from(month).ok()).unwrap_or(1);
-        sources.iter_mut().for_each(|source| source.schema.fiscal_month = month);
-        let asked = Asked { question, earlier: &earlier, words: &words, today, chinese };
-        let (datasource, answer) = best(&asked, sources, first)?;
+        let (datasource, answer) = match &input["query"] {
+            Value::Null => of_question(&input, &context, today)?,
+            query => of_query(query, &input, &context, today)?,
+        };
         checked(&datasource, &answer)?;
         Ok(Outcome::new(&json!({
             "datasource": datasource,
@@ -123,8 +117,59 @@ impl Tool for WriteSql {
             "unit": answer.unit,
             "limit": answer.limit,
             "chart": answer.chart.map(Chart::word),
+            "query": answer.query,
         })))
     }
+}
+
+/// The answer to a question, by the rules.
+fn of_question(input: &Value, context: &Context, today: Day) -> Result<(String, Answer), Error> {
+    let question = input["question"]
+        .as_str()
+        .ok_or_else(|| Error::invalid_input("give a `question`, a text, or a `query`, an object"))?;
+    let chinese = context.language.starts_with("zh");
+    let first = context.default_datasource.as_deref();
+    let known = catalog::datasources();
+    let names: Vec<&str> = known.iter().map(|source| source.name.as_str()).collect();
+    let said = naming::source(question, &names).filter(|_| input["datasource"].is_null());
+    let said = said.map(|(name, question)| (name.to_owned(), question));
+    let wanted = said.as_ref().map(|(name, _)| name.as_str()).or(input["datasource"].as_str());
+    let question = said.as_ref().map_or(question, |(_, question)| question.as_str());
+    let earlier = texts(&input["earlier"]);
+    // What it may change names tables, too.
+    let words: Vec<&str> = earlier.iter().rev().take(SEARCHED_MAX).map(String::as_str).collect();
+    let words = [&[question], &words[..]].concat().join("\n");
+    let mut sources = catalogue::sources(&words, known, wanted, first, &texts(&input["tables"]), chinese)?;
+    let settings: Value = serde_json::from_str(&config::settings())?;
+    let month = settings[FISCAL_MONTH].as_u64().and_then(|month| u8::try_from(month).ok()).unwrap_or(1);
+    sources.iter_mut().for_each(|source| source.schema.fiscal_month = month);
+    let asked = Asked { question, earlier: &earlier, words: &words, today, chinese };
+    best(&asked, sources, first)
+}
+
+/// SQL of a query that was written as JSON, for the data source that has its tables.
+fn of_query(query: &Value, input: &Value, context: &Context, today: Day) -> Result<(String, Answer), Error> {
+    let chinese = context.language.starts_with("zh");
+    let tables = algebra::tables(query);
+    if tables.is_empty() || tables.len() > TABLES_MAX {
+        return Err(Error::invalid_input(format!(
+            "query.from: the name of a table; {TABLES_MAX} tables at most"
+        )));
+    }
+    let first = context.default_datasource.as_deref();
+    let wanted = input["datasource"].as_str();
+    let sources = catalogue::sources("", catalog::datasources(), wanted, first, &tables, chinese)?;
+    let until = clock::now() + SAMPLING_MS;
+    let mut wrong = None;
+    for mut source in sources {
+        source.sample(&tables.join("\n"), today, until);
+        match answer::answer_of_query(query, &Known::of(&source.schema), today, chinese) {
+            Ok(answer) => return Ok((source.schema.datasource, answer)),
+            Err(message) => wrong = wrong.or(Some(message)),
+        }
+    }
+    let wrong = wrong.unwrap_or_else(|| explain::no_tables(chinese));
+    Err(Error::invalid_input(format!("query: {wrong}")))
 }
 
 /// What is asked, when, and in which language.
@@ -288,7 +333,11 @@ fn input_schema() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": QUESTION_MAX_CHARS,
-                "description": "one question, complete in itself",
+                "description": "one question",
+            },
+            "query": {
+                "type": "object",
+                "description": QUERY_MEMBERS,
             },
             "datasource": {
                 "type": "string",
@@ -308,7 +357,6 @@ fn input_schema() -> Value {
                 "description": "names of the tables to use; absent: those that fit",
             },
         },
-        "required": ["question"],
         "additionalProperties": false,
     })
 }
@@ -341,9 +389,10 @@ fn output_schema() -> Value {
                 "type": ["integer", "null"],
                 "description": "rows of the answer at most: run the SQL with maxRows of it; where so many come there may be more",
             },
+            "query": {"type": "object", "description": "the plan as data: change it and give it as `query`"},
             "chart": {"type": ["string", "null"], "enum": ["line", "bar", "table", null], "description": "the chart that the question wishes"},
         },
-        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart"],
+        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart", "query"],
         "additionalProperties": false,
     })
 }

@@ -10,7 +10,7 @@ use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
-use crate::words::phrases::{Compare, Func};
+use crate::words::phrases::{Compare, Func, Part};
 
 /// The most calendar units; without a range, the latest ones.
 const CALENDAR_MAX: u32 = 4_000;
@@ -554,6 +554,16 @@ impl Writer<'_> {
             Test::AnyOf(tests) => {
                 let each: Vec<String> = tests.iter().map(|test| self.test(value, number, test)).collect();
                 format!("({})", each.join(" OR "))
+            }
+            Test::Has(part, text) => {
+                let text = text.to_lowercase();
+                let literal = self.dialect.literal(&text);
+                match part {
+                    Part::Inside => self.dialect.has(value, &literal),
+                    Part::Beginning => {
+                        format!("SUBSTR(LOWER({value}), 1, {}) = {literal}", text.chars().count())
+                    }
+                }
             }
             Test::Present | Test::Versus(..) => format!("{value} IS NOT NULL"),
         }

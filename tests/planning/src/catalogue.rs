@@ -94,7 +94,7 @@ impl Catalogue {
             cluster_id: Some(1),
             db_name: database.into(),
             table_name: name.as_str().into(),
-            table_comment: Some(comment.as_str().into()).filter(|comment: &Box<str>| !comment.is_empty()),
+            table_comment: (!comment.is_empty()).then(|| comment.as_str().into()),
             layer: None,
             business_domain: None,
             data_domain: None,

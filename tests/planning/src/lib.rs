@@ -10,7 +10,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, SqliteConnection};
 use tool_write_sql::answer::{Answer, answer_after};
 use tool_write_sql::calendar::Day;
 use tool_write_sql::known::Known;
@@ -136,6 +137,11 @@ pub async fn tried(
             of_one = match rows::read(database, &answer.sql).await {
                 Ok(found) if are_same(&found, &wanted, is_ordered, false) => of_one,
                 Ok(found) if are_same(&found, &wanted, is_ordered, true) => Verdict::Wider,
+                Ok(found)
+                    if are_same(&rows::without_empty(&found), &rows::without_empty(&wanted), false, true) =>
+                {
+                    of_one
+                }
                 _ => Verdict::Wrong,
             };
             if of_one == Verdict::Wrong {
@@ -152,4 +158,68 @@ pub async fn tried(
         }
     }
     Ok(Tried { question: question.clone(), verdict, said: answer.sql, doubts: answer.doubts })
+}
+
+/// A set of questions about one database, with the tables as the rules see them.
+pub struct Set {
+    pub schema: Schema,
+    pub database: SqliteConnection,
+    pub questions: Vec<Question>,
+}
+
+/// The day on which the questions of the own sets are asked.
+pub const ASKED_ON: &str = "2026-11-27";
+
+/// Questions of a manager about the demo's company, in English and Chinese.
+pub async fn company() -> Result<Set> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/demo");
+    let rows = std::fs::read_to_string(demo.join("company.sql"))?.replace("{today}", ASKED_ON);
+    set("company", &rows, &demo.join("catalog.json"), include_str!("../questions/company.json")).await
+}
+
+/// Questions about the platform itself, in English and Chinese.
+pub async fn platform() -> Result<Set> {
+    let questions = Path::new(env!("CARGO_MANIFEST_DIR")).join("questions");
+    let rows = std::fs::read_to_string(questions.join("platform.sql"))?;
+    let comments = questions.join("platform-comments.json");
+    set("platform", &rows, &comments, include_str!("../questions/platform.json")).await
+}
+
+async fn set(name: &str, rows: &str, comments: &Path, questions: &str) -> Result<Set> {
+    let mut database = SqliteConnectOptions::new().in_memory(true).connect().await?;
+    sqlx::raw_sql(AssertSqlSafe(rows.to_owned())).execute(&mut database).await?;
+    let comments: Value = serde_json::from_str(&std::fs::read_to_string(comments)?)?;
+    let comment_of = |table: &str, field: Option<&str>| {
+        let found = comments["tables"].as_array().into_iter().flatten().find(|one| one["name"] == table);
+        let comment = found.map(|one| field.map_or(&one["comment"], |field| &one["fields"][field]));
+        comment.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let schema = schema_of(name, &mut database, comment_of).await?;
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut all = Vec::new();
+    let listed: Value = serde_json::from_str(questions)?;
+    for one in listed.as_array().context("a list of questions")? {
+        for messages in one["questions"].as_array().into_iter().flatten() {
+            let mut earlier = texts(messages);
+            let text = earlier.pop().context("a question")?;
+            all.push(Question { database: name.to_owned(), earlier, text, right: texts(&one["right"]) });
+        }
+    }
+    Ok(Set { schema, database, questions: all })
+}
+
+impl Set {
+    /// Tries all of its questions.
+    pub async fn tried(self) -> Result<Vec<Tried>> {
+        let today = Day::read(ASKED_ON).context("a day")?;
+        let known = Known::of(&self.schema);
+        let mut databases = [self.database];
+        let mut all = Vec::new();
+        for question in &self.questions {
+            all.push(tried(question, &known, today, &mut databases).await?);
+        }
+        Ok(all)
+    }
 }

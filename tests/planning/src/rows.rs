@@ -108,6 +108,13 @@ fn fits(
     })
 }
 
+/// Without the rows that a calendar adds: those whose numbers are 0 or missing.
+pub fn without_empty(rows: &Rows) -> Rows {
+    let is_empty =
+        |row: &&Vec<String>| row.len() > 1 && row[1..].iter().all(|cell| cell == "0" || cell == "NULL");
+    rows.iter().filter(|row| !is_empty(row)).cloned().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

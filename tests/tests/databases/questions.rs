@@ -1,7 +1,10 @@
 //! Questions answered by a query on a server.
 
-use lakeport_tests::{Event, EventStream, Kind, Lake, Warehouse, on_servers};
+use std::collections::BTreeMap;
+
+use lakeport_tests::{Event, EventStream, Kind, Lake, Warehouse, everywhere, on_servers, on_sqlite};
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Column as _, Executor as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::text;
 
@@ -10,10 +13,18 @@ const TASKS: &str = "/api/v1/nl2sql/tasks";
 
 /// Asks about this data source only; returns the events of the task.
 fn ask(lake: &Lake, shop: &Warehouse, question: &str) -> Vec<Event> {
-    let client = lake.server.client();
+    ask_in(lake, &topic_of(lake, shop), question)
+}
+
+/// A topic about this data source only; its id.
+fn topic_of(lake: &Lake, shop: &Warehouse) -> Value {
     let form = json!({ "title": "shop", "datasources": [shop.name] });
-    let topic = client.post(TOPICS, &form).json();
-    let form = json!({ "topic_id": topic["topic_id"], "content": question });
+    lake.server.client().post(TOPICS, &form).json()["topic_id"].take()
+}
+
+fn ask_in(lake: &Lake, topic: &Value, question: &str) -> Vec<Event> {
+    let client = lake.server.client();
+    let form = json!({ "topic_id": topic, "content": question });
     let receipt = client.post(&format!("{TASKS}/deliver-message"), &form).json();
     let path = format!("{TASKS}/{}/events/stream", text(&receipt, "task_id"));
     EventStream::open(lake.server.address(), &path, &[]).all()
@@ -90,5 +101,161 @@ fn a_read_that_writes_is_refused_by_the_session() {
         assert_eq!(ran["ok"], false, "{ran}");
         assert!(ran["error"]["message"].is_string(), "{ran}");
         assert_eq!(shop.numbers("SELECT COUNT(*) FROM log"), [1], "nothing was written");
+    }
+}
+
+/// The example company's rows, as statements for a kind of database.
+fn company(kind: Kind) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/demo/company.sql");
+    let file = tempfile::tempdir().expect("a folder");
+    let path = file.path().join("company.db");
+    let rows = std::fs::read_to_string(folder).expect("the example is there");
+    on_sqlite(&path, async |database| {
+        let today: String =
+            database.fetch_one("SELECT date('now')").await.and_then(|row| row.try_get(0)).expect("a day");
+        let rows = rows.replace("{today}", &today);
+        sqlx::raw_sql(AssertSqlSafe(rows)).execute(&mut *database).await.expect("the company");
+        let mut statements = String::new();
+        for table in database
+            .fetch_all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
+            .await
+            .expect("tables")
+        {
+            let table: String = table.get(0);
+            let rows =
+                database.fetch_all(AssertSqlSafe(format!("SELECT * FROM {table}"))).await.expect("rows");
+            let columns: Vec<String> =
+                rows[0].columns().iter().map(|column| column.name().to_owned()).collect();
+            let types: Vec<String> =
+                rows[0].columns().iter().map(|column| column.type_info().name().to_owned()).collect();
+            let defined: Vec<String> = columns
+                .iter()
+                .zip(&types)
+                .enumerate()
+                .map(|(at, (column, type_name))| {
+                    let type_name = match type_name.as_str() {
+                        "INTEGER" => "BIGINT",
+                        "REAL" => "DOUBLE PRECISION",
+                        _ => kind.text(),
+                    };
+                    // The first column of a table with an id is its key.
+                    let key = if at == 0 && column.ends_with("_id") && table.starts_with("ods") {
+                        " PRIMARY KEY"
+                    } else {
+                        ""
+                    };
+                    format!("{column} {type_name}{key}")
+                })
+                .collect();
+            statements += &format!("CREATE TABLE {table} ({});\n", defined.join(", "));
+            for some in rows.chunks(500) {
+                let row = |row: &sqlx::sqlite::SqliteRow| {
+                    let cells: Vec<String> = (0..columns.len()).map(|at| literal(row, at)).collect();
+                    format!("({})", cells.join(","))
+                };
+                let values: Vec<String> = some.iter().map(row).collect();
+                statements += &format!("INSERT INTO {table} VALUES {};\n", values.join(","));
+            }
+        }
+        statements
+    })
+}
+
+fn literal(row: &sqlx::sqlite::SqliteRow, at: usize) -> String {
+    let raw = row.try_get_raw(at).expect("a cell");
+    match raw.type_info().name() {
+        "INTEGER" => row.get::<i64, _>(at).to_string(),
+        "REAL" => row.get::<f64, _>(at).to_string(),
+        _ => format!("'{}'", row.get::<String, _>(at).replace('\'', "''")),
+    }
+}
+
+/// Of each shape that the rules know.
+const EVERYWHERE: [&str; 26] = [
+    "How many orders last month?",
+    "What is our total revenue?",
+    "Average order value by channel",
+    "Top 5 customers by revenue",
+    "Which category has the highest sales?",
+    "How many customers never ordered?",
+    "Orders per week",
+    "Revenue per month",
+    "Revenue per quarter",
+    "Orders per day in the last 30 days",
+    "Revenue last month compared to the month before",
+    "Orders by channel last month compared to the month before",
+    "Monthly revenue growth",
+    "Cumulative revenue by month",
+    "Share of revenue by category",
+    "What share of revenue comes from Beijing?",
+    "What is our refund rate?",
+    "Top 3 products in each category by revenue",
+    "What is the most expensive product in each category?",
+    "Median order amount by channel",
+    "What is the median price of our products?",
+    "How many customers ordered for the first time last month?",
+    "What is our repeat purchase rate?",
+    "Which products cost more than 200?",
+    "average sales amount per customer",
+    "How many customers have more than 30 orders?",
+];
+
+/// The same question gives the same rows, whatever the database.
+#[test]
+fn a_question_has_the_same_rows_on_all_databases() {
+    let mut known: BTreeMap<String, BTreeMap<&str, Vec<Vec<String>>>> = BTreeMap::new();
+    for (lake, shop) in everywhere() {
+        shop.run(&company(shop.kind));
+        lake.read_in(shop.source);
+        for question in EVERYWHERE {
+            let events = ask(&lake, &shop, question);
+            let mut rows: Vec<Vec<String>> = rows(&events)
+                .as_array()
+                .expect("rows")
+                .iter()
+                .map(|row| row.as_array().expect("a row").iter().map(rounded).collect())
+                .collect();
+            rows.sort_unstable();
+            known.entry(format!("{:?}", shop.kind)).or_default().insert(question, rows);
+        }
+    }
+    let mut all = known.iter();
+    let (first, expected) = all.next().expect("a database");
+    for (other, found) in all {
+        for (question, rows) in found {
+            assert_eq!(rows, &expected[question], "{question}: {other} beside {first}");
+        }
+    }
+}
+
+/// A cell in a form that all databases share: numbers to four digits.
+fn rounded(cell: &Value) -> String {
+    let number = cell.as_f64().or_else(|| cell.as_str()?.parse().ok());
+    match (number, cell) {
+        (Some(number), _) => format!("{number:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        (None, Value::String(text)) => text.clone(),
+        (None, other) => other.to_string(),
+    }
+}
+
+#[test]
+fn a_message_changes_the_question_before_it() {
+    for (lake, shop) in on_servers() {
+        let text_type = shop.kind.text();
+        shop.run(&format!(
+            "CREATE TABLE orders (id integer PRIMARY KEY, channel {text_type}, amount decimal(12,2)); \
+             INSERT INTO orders VALUES (1, 'app', 10.25), (2, 'web', 20), (3, 'app', 5)"
+        ));
+        lake.read_in(shop.source);
+        let topic = topic_of(&lake, &shop);
+        let asked = |question: &str| rows(&ask_in(&lake, &topic, question));
+        assert_eq!(asked("How many orders are there?"), json!([[3]]));
+        assert_eq!(asked("only for app"), json!([[2]]));
+        assert_eq!(asked("and web?"), json!([[1]]));
+        let by_channel = asked("by channel instead");
+        assert_eq!(by_channel, json!([["app", 2], ["web", 1]]));
+        // A topic of its own has no question before.
+        let events = ask(&lake, &shop, "only for app");
+        assert_eq!(events.last().expect("an end").data["outcome"], "refused", "{events:?}");
     }
 }

@@ -3,6 +3,7 @@
 //! The main risk is a join that multiplies rows: a measure uses the rows of its own table, and every other
 //! table must be reached through parents, or else rows are counted by distinct keys.
 
+pub mod algebra;
 pub mod compare;
 mod complete;
 mod numbers;

@@ -4,7 +4,7 @@ use super::names::{Fit, Named, Names};
 use crate::calendar::{Day, Range};
 use crate::schema::Schema;
 use crate::words::phrases::{self, Op};
-use crate::words::{Form, Word, dates};
+use crate::words::{Form, Word, dates, english};
 
 /// Measure words with another meaning unless a number precedes them.
 const PIECES: &[&str] = &["名", "种"];
@@ -58,7 +58,45 @@ pub fn pieces(words: &[Word], schema: &Schema, names: &Names, today: Day) -> Vec
         pieces.push(Piece { chunk, text: text(here), possessive, counts });
         at += length;
     }
+    in_seconds(&mut pieces, schema);
     pieces
+}
+
+/// Words for times after a number, in seconds.
+const TIMES: &[(&str, f64)] = &[
+    ("second", 1.0),
+    ("seconds", 1.0),
+    ("秒", 1.0),
+    ("秒钟", 1.0),
+    ("minute", 60.0),
+    ("minutes", 60.0),
+    ("分钟", 60.0),
+    ("hour", 3_600.0),
+    ("hours", 3_600.0),
+    ("小时", 3_600.0),
+    ("个小时", 3_600.0),
+];
+
+/// `10 minutes` as 600, where a field counts seconds.
+fn in_seconds(pieces: &mut Vec<Piece>, schema: &Schema) {
+    let counts_seconds = schema.tables.iter().flat_map(|table| &table.fields).any(|field| {
+        field.is_number()
+            && english::name_words(&field.name).last().is_some_and(|last| last.starts_with("second"))
+    });
+    if !counts_seconds {
+        return;
+    }
+    let mut at = 1;
+    while at < pieces.len() {
+        let unit = TIMES.iter().find(|(word, _)| pieces[at].text.eq_ignore_ascii_case(word));
+        match (&mut pieces[at - 1].chunk, unit) {
+            (Chunk::Number(number), Some((_, seconds))) => {
+                *number *= seconds;
+                pieces.remove(at);
+            }
+            _ => at += 1,
+        }
+    }
 }
 
 fn text(words: &[Word]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::calendar::{Range, Unit};
 use crate::schema::Place;
-use crate::words::phrases::{Chart, Compare, Earlier, Func};
+use crate::words::phrases::{Chart, Compare, Earlier, Func, Part};
 
 /// A requested number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub enum Test {
     Days(Range),
     /// One of these at least.
     AnyOf(Vec<Test>),
+    /// Has this text in it, or begins with it, ignoring case.
+    Has(Part, String),
     /// Against this of all rows: `above the average`.
     Versus(Compare, Func),
     Present,

@@ -20,6 +20,8 @@ const VAGUE: &[&str] =
 /// The longest part of a comment that can be a name, in characters.
 const COMMENT_NAME_MAX: usize = 10;
 
+/// The shortest value of which a word ending with `ly` may be made.
+const ADVERB_MIN: usize = 4;
 /// First words of names of truth values.
 const FLAGS: &[&str] = &["is", "has", "if", "was", "can"];
 
@@ -99,6 +101,10 @@ impl Names {
             let is_place =
                 english::name_words(&field.name).iter().any(|word| PLACES.contains(&word.as_str()));
             for value in &field.values {
+                // `manually`
+                if value.len() >= ADVERB_MIN && value.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                    self.add(vec![format!("{value}ly")], Named::Value(place, value.clone()));
+                }
                 if let Some(verb) = verb_of(value) {
                     self.add(vec![verb], Named::Value(place, value.clone()));
                 }
@@ -113,12 +119,14 @@ impl Names {
         }
     }
 
+    /// The names of a table, of its comment if that has other words, too.
     fn table_names(&self, schema: &Schema, table: usize) -> Vec<Vec<String>> {
         let owner = schema.table(table);
         let mut names = vec![plain(&english::name_words(&owner.name))];
         names.extend(chinese_parts(&owner.comment).iter().map(|part| concepts(&self.dictionary.words(part))));
         let shorter: Vec<Vec<String>> = names.iter().map(|name| trimmed(name)).collect();
         names.extend(shorter);
+        names.extend(english_name(&owner.comment, &names).into_iter().take(1));
         distinct(names)
     }
 
@@ -140,6 +148,13 @@ impl Names {
         }
         let (whole, aliases) = (distinct(names), aliases(&whole_name));
         let mut names = whole;
+        // `amt`, of which the comment says `amount of the order`
+        for told in english_name(&field.comment, &names) {
+            for owner in own {
+                self.add([owner.clone(), told.clone()].concat(), Named::Field(place, Fit::Own));
+            }
+            self.add(told, Named::Field(place, Fit::Whole));
+        }
         for alias in aliases {
             self.add(alias, Named::Field(place, Fit::Part));
         }
@@ -317,6 +332,39 @@ fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
     if whole == name { Vec::new() } else { vec![whole] }
 }
 
+/// Words of comments that no name has.
+const TELLING: &[&str] = &[
+    "when", "where", "what", "who", "how", "whether", "which", "that", "is", "are", "was", "were", "it",
+    "its", "number", "id", "code", "key", "and", "or", "for", "from", "by", "in", "on", "to", "with", "if",
+    "as", "one", "each", "all", "not", "no",
+];
+/// The most words of a comment that is a name.
+const COMMENT_WORDS_MAX: usize = 4;
+
+/// The English part of a comment as names, if it is short and has none of the words of the names: `amount of the order`, and
+/// `order amount`.
+fn english_name(comment: &str, names: &[Vec<String>]) -> Vec<Vec<String>> {
+    let part = comment.split(['(', '（', ',', ';', ':', '.', '：']).next().unwrap_or_default().trim();
+    if !part.is_ascii() || part.is_empty() {
+        return Vec::new();
+    }
+    let words: Vec<String> = english::name_words(part)
+        .into_iter()
+        .filter(|word| !matches!(word.as_str(), "the" | "a" | "an"))
+        .collect();
+    let is_name = (1..=COMMENT_WORDS_MAX).contains(&words.len())
+        && words.iter().all(|word| {
+            word.bytes().all(|byte| byte.is_ascii_lowercase()) && !TELLING.contains(&word.as_str())
+        });
+    let told = plain(&words);
+    let is_known = |word: &String| word != "of" && names.iter().flatten().any(|known| known == word);
+    if !is_name || told.iter().any(is_known) {
+        return Vec::new();
+    }
+    let turned = turned(&told);
+    std::iter::once(told).chain(turned).collect()
+}
+
 fn plain(words: &[String]) -> Vec<String> {
     words.iter().map(|word| words::concept(word)).collect()
 }
@@ -387,6 +435,24 @@ mod tests {
             named(&shop, &["order", "amount"])
                 .contains(&Named::Field(Place { table: 1, field: 3 }, Fit::Own))
         );
+    }
+
+    #[test]
+    fn short_comments_are_names_of_what_is_abbreviated() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        assert_eq!(
+            english_name("amount of the order (金额)", &[words("amt")]),
+            [words("amount of order"), words("order amount")]
+        );
+        for comment in [
+            "number of the customer",
+            "when it was ordered",
+            "城市",
+            "pieces sold by each of the shops in town",
+        ] {
+            assert!(english_name(comment, &[words("x")]).is_empty(), "{comment}");
+        }
+        assert!(english_name("city where the customer lives", &[words("city")]).is_empty());
     }
 
     #[test]

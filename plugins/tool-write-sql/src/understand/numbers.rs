@@ -7,7 +7,10 @@ use super::meaning::{Measure, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::Place;
-use crate::words::phrases::{Compare, Op};
+use crate::words::phrases::{Compare, DURATION, Op};
+
+/// Comparisons of durations.
+const LENGTHS: &[&str] = &["longer than", "shorter than", "longer", "shorter"];
 
 impl Compare {
     /// `not over 500`.
@@ -70,6 +73,13 @@ impl Reader<'_> {
                 if self.meaning.items.last() == Some(&place) && self.schema.field(place).is_number() =>
             {
                 self.meaning.items.pop();
+                self.test(place, Test::Number(compare, number))
+            }
+            // `ran longer than 10 minutes`
+            _ if self.at > 0
+                && LENGTHS.iter().any(|word| self.pieces[self.at - 1].text.eq_ignore_ascii_case(word)) =>
+            {
+                let place = self.field_called(DURATION)?;
                 self.test(place, Test::Number(compare, number))
             }
             _ if let Some(place) = self.tested_just_before() => {

@@ -6,11 +6,13 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
 use crate::words::english::{name_words, singular};
+use crate::words::phrases::DURATION;
 
 /// Words for the greatest and the least with the fields that they are about.
 const SIZES: &[(&str, &[&str])] = &[
     ("largest|biggest|smallest", &["area", "size"]),
-    ("longest|shortest", &["length", "duration"]),
+    ("longest|shortest", &["length", "duration", "seconds"]),
+    ("slowest|fastest|最慢|最慢的|最快|最久|最长", DURATION),
     ("heaviest|lightest", &["weight"]),
     ("tallest|highest", &["height", "elevation", "altitude"]),
 ];

@@ -10,7 +10,7 @@ use super::names::{Fit, Named};
 use crate::joins::Links;
 use crate::known::Known;
 use crate::schema::{Kind, Place, Schema};
-use crate::words::phrases::{Compare, Func, Op};
+use crate::words::phrases::{Compare, Func, Op, Part};
 
 /// The largest row limit of a question.
 const LIMIT_MAX: f64 = 1_000.0;
@@ -45,6 +45,8 @@ pub(super) enum Waiting {
     Days(Compare),
     /// Waits for two numbers for the previous field, or two days.
     Between,
+    /// Waits for a text that the previous field has in it.
+    Has(Part),
 }
 
 /// What a share is of.
@@ -178,7 +180,7 @@ impl Reader<'_> {
             Chunk::Mark => Ok(()),
             Chunk::Unknown if self.counts_people() => self.people(),
             Chunk::Unknown if self.are_people_who() => Ok(()),
-            Chunk::Unknown if self.is_verb_between() => Ok(()),
+            Chunk::Unknown if self.is_verb_between() || self.is_verb_of_value() => Ok(()),
             Chunk::Unknown => Err(Unclear::Word(piece.text.clone())),
         }
     }
@@ -317,6 +319,10 @@ impl Reader<'_> {
             Op::FirstTime => self.occasion(Occasion::First)?,
             Op::Again => self.occasion(Occasion::Again)?,
             Op::Repeat => self.occasion(Occasion::Repeated)?,
+            // `books that contain chapters` only ties them together.
+            Op::Has(part) if self.is_text_here() => self.waiting.push(Waiting::Has(part)),
+            Op::Has(Part::Inside) => self.link()?,
+            Op::Has(Part::Beginning) => return self.unclear(),
             Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())
@@ -501,10 +507,34 @@ impl Reader<'_> {
                     && self.meaning.items.last() == Some(&place) =>
             {
                 self.meaning.items.pop();
-                self.value(place, text)
+                match self.take_last(|waiting| matches!(waiting, Waiting::Has(_))) {
+                    Some(Waiting::Has(part)) => self.has(place, part, text),
+                    _ => self.value(place, text),
+                }
             }
             _ => self.unclear(),
         }
+    }
+
+    /// A field's value has a text in it.
+    fn has(&mut self, place: Place, part: Part, text: String) -> Result<(), Unclear> {
+        self.filter(place, Test::Has(part, text))
+    }
+
+    /// Whether a field of texts precedes, and a quoted text follows.
+    fn is_text_here(&self) -> bool {
+        let Last::Field(place) = self.last else { return false };
+        let is_quoted = |piece: &Piece| {
+            matches!(piece.chunk, Chunk::Quoted)
+                || matches!(&piece.chunk, Chunk::Named(named)
+                if named.iter().any(|named| matches!(named, Named::Value(..))))
+        };
+        let next = self.pieces[self.at + 1..]
+            .iter()
+            .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Of)));
+        self.schema.field(place).kind() == Kind::Text
+            && self.meaning.items.last() == Some(&place)
+            && next.is_some_and(is_quoted)
     }
 
     pub(super) fn filter(&mut self, place: Place, test: Test) -> Result<(), Unclear> {
@@ -533,6 +563,11 @@ impl Reader<'_> {
 
     /// Adds a required or excluded value of a field.
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
+        if let (Some(Waiting::Has(part)), Last::Field(field)) = (self.waiting.last().cloned(), self.last) {
+            self.waiting.pop();
+            self.meaning.items.retain(|item| *item != field);
+            return self.has(field, part, self.pieces[self.at].text.clone());
+        }
         let joined = self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
         if not && self.never {

@@ -5,7 +5,8 @@
 use super::link::{Chunk, Piece};
 use super::names::Named;
 use super::read::Reader;
-use crate::words::english::{singular, verb_stems};
+use crate::words::concept;
+use crate::words::english::{name_words, singular, verb_stems};
 use crate::words::phrases::Op;
 
 /// Words right before a verb.
@@ -151,6 +152,24 @@ impl Reader<'_> {
             && is_neutral(&piece.text)
             && (self.is_between_tables() || self.is_after_object())
             && self.is_verb_here()
+    }
+
+    /// `triggered manually`, `手动触发`: says the field of the value beside it.
+    pub(super) fn is_verb_of_value(&self) -> bool {
+        let concept = concept(&self.pieces[self.at].text.to_lowercase());
+        let known = crate::words::glossary::chinese().find(|(word, _)| *word == self.pieces[self.at].text);
+        let concept = known.map_or(concept, |(_, concept)| concept.to_owned());
+        let says = |piece: Option<&Piece>| {
+            let Some(Piece { chunk: Chunk::Named(named), .. }) = piece else { return false };
+            named.iter().any(|named| match named {
+                Named::Value(place, _) => {
+                    let words = name_words(&self.schema.field(*place).name);
+                    words.iter().any(|word| crate::words::concept(word) == concept)
+                }
+                _ => false,
+            })
+        };
+        says(self.pieces.get(self.at + 1)) || self.at > 0 && says(self.pieces.get(self.at - 1))
     }
 
     fn is_verb_here(&self) -> bool {

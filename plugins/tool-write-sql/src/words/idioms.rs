@@ -45,6 +45,12 @@ const ENGLISH: &[(&str, &str)] = &[
     ("staff members|staff member", "staff"),
     ("more than a single", "more than 1"),
     ("only a single|only one|just one|exactly one", "exactly 1"),
+    ("who owns the most", "which owner has the most"),
+    (
+        "takes the longest on average|take the longest on average|runs the longest on average",
+        "has the highest average duration",
+    ),
+    ("takes the longest|take the longest|runs the longest", "has the highest duration"),
     ("repeat customers", "customers with more than 1 order"),
     ("returning customers|returning buyers", "customers who ordered once more"),
     (
@@ -127,6 +133,8 @@ const CHINESE: &[(&str, &str)] = &[
     ("从来没有买过东西", "没有订单"),
     ("没有买过东西", "没有订单"),
     ("复购客户", "订单超过1个的客户"),
+    ("谁负责的", "哪个负责人的"),
+    ("平均耗时最长", "平均耗时最高"),
     ("首购客户", "首次下单的客户"),
     ("首单客户", "首次下单的客户"),
     ("首次购买的客户", "首次下单的客户"),

@@ -27,6 +27,13 @@ pub enum Earlier {
     Year,
 }
 
+/// Where a text is in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Inside,
+    Beginning,
+}
+
 /// How a chart is wished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chart {
@@ -160,6 +167,8 @@ pub enum Op {
     /// The percentage of those who did so more than once.
     Repeat,
     Chart(Chart),
+    /// `contains`: the quoted text that follows.
+    Has(Part),
 }
 
 use Compare::{AtLeast, AtMost, Equal, Less, More, NotEqual};
@@ -169,6 +178,8 @@ const AGE: &[&str] = &["age"];
 const PRICE: &[&str] = &["price"];
 const POPULATION: &[&str] = &["population"];
 const DATE: &[&str] = &[];
+/// Last words of fields of durations.
+pub const DURATION: &[&str] = &["duration", "seconds", "second", "elapsed", "ms"];
 
 /// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
@@ -185,8 +196,16 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Filler,
     ),
     (
-        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|covers|went|took|take|takes|across|through|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
+        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|covered|cover|covers|went|took|take|takes|across|through|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
         Op::Link,
+    ),
+    (
+        "contain|contains|containing|contained|contain the substring|contains the substring|contain the word|contains the word|containing the word|containing the substring|with the substring|has the substring|with the word|having the word|has the word",
+        Op::Has(Part::Inside),
+    ),
+    (
+        "starting with|starts with|start with|beginning with|begins with|begin with|that start with",
+        Op::Has(Part::Beginning),
     ),
     ("to|~", Op::To),
     ("of|belonging to|belong to|belongs to", Op::Of),
@@ -286,7 +305,10 @@ const ENGLISH: &[(&str, Op)] = &[
         "highest|largest|biggest|greatest|longest|heaviest|slowest|the highest|the largest|the biggest|the greatest|the longest|the heaviest|tallest|the tallest",
         Op::Extreme(true),
     ),
-    ("lowest|smallest|shortest|lightest|the lowest|the smallest|the shortest", Op::Extreme(false)),
+    (
+        "lowest|smallest|shortest|lightest|fastest|the fastest|the lowest|the smallest|the shortest",
+        Op::Extreme(false),
+    ),
     ("oldest|the oldest", Op::ExtremeOf(true, AGE)),
     ("youngest|the youngest", Op::ExtremeOf(false, AGE)),
     (
@@ -380,6 +402,7 @@ const CHINESE: &[(&str, Op)] = &[
         Op::Filler,
     ),
     ("使用|拥有|属于|来自|住在|位于", Op::Link),
+    ("包含|含有|含|包括", Op::Has(Part::Inside)),
     ("到|至", Op::To),
     ("之间|间", Op::Within),
     ("位|条|次|件|笔|台|张|个|家|款|份|项", Op::Piece),

@@ -125,12 +125,14 @@ impl TopicAccess {
                 type_text: field.type_text,
                 nullable: field.is_nullable,
                 key: field.is_key,
-                comment: field.comment.unwrap_or_default(),
+                comment: said(field.comment, field.description),
             });
         }
         for record in records {
             let Some(table) = wholes.get_mut(&record.id.unsigned_abs()) else { continue };
-            let columns = record.definition.partition_column.unwrap_or_default();
+            let definition = record.definition;
+            table.head.comment = said(Some(std::mem::take(&mut table.head.comment)), definition.description);
+            let columns = definition.partition_column.unwrap_or_default();
             let names = columns.split(',').map(str::trim).filter(|name| !name.is_empty());
             table.partition = names.map(str::to_owned).collect();
         }
@@ -194,6 +196,11 @@ impl Seen<'_> {
     fn place(&self, sources: &Sources) -> (String, String, String) {
         (self.datasource(sources).to_owned(), self.database().to_owned(), self.name().to_owned())
     }
+}
+
+/// A comment, or where there is none what the catalogue says.
+fn said(comment: Option<String>, description: Option<String>) -> String {
+    comment.filter(|comment| !comment.is_empty()).or(description).unwrap_or_default()
 }
 
 /// All tables visible to a topic.
