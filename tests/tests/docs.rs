@@ -80,6 +80,7 @@ pages! {
     datasources "docs/datasources.md"
     dolphinscheduler "docs/dolphinscheduler.md"
     operations "docs/operations.md"
+    planner "docs/planner.md"
     plugins "docs/plugins.md"
     security "docs/security.md"
     workflows "docs/workflows.md"

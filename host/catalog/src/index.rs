@@ -6,7 +6,7 @@ use super::entry::Entry;
 use super::facts::Facts;
 use super::names::Names;
 use super::orders::Orders;
-use super::search_text::{SearchText, Texts};
+use super::search_text::{FIELD_TEXT_MAX_CHARS, SearchText, TEXT_MAX_CHARS, Texts};
 use super::terms::{Needles, Terms, Where};
 
 /// All tables of the catalogue, including the recycle bin. A table keeps its place as long as it exists.
@@ -95,10 +95,11 @@ impl Index {
         // Fields without room are not searched.
         let fields = if said.fields_bytes() > 0 { texts.fields.as_slice() } else { &[] };
         let fields = fields.iter().flat_map(|(_, name, about)| {
-            [(Where::FieldName, name.as_str()), (Where::FieldText, about.as_str())]
+            [(Where::FieldName, name.as_str()), (Where::FieldText, cut(about, FIELD_TEXT_MAX_CHARS))]
         });
         let about = entry.table_comment.as_deref().into_iter().chain(texts.description.as_deref());
-        let about = about.chain(entry.tags.iter().map(|tag| &**tag)).map(|text| (Where::Text, text));
+        let about = about.chain(entry.tags.iter().map(|tag| &**tag));
+        let about = about.map(|text| (Where::Text, cut(text, TEXT_MAX_CHARS)));
         self.terms.put(place, std::iter::once((Where::Name, &*entry.table_name)).chain(about).chain(fields));
         self.places[place as usize] = Some(entry);
     }
@@ -127,6 +128,11 @@ impl Index {
             })
         })
     }
+}
+
+/// The beginning of a text.
+fn cut(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]

@@ -77,14 +77,16 @@ impl SearchText {
         if fields.len() + size_of_val(&*field_ids) <= room {
             let names: Vec<&str> = texts.fields.iter().map(|(_, name, _)| name.as_str()).collect();
             let is_cased = names.iter().any(|name| plain(name) != *name);
-            said.written = is_cased.then(|| names.join("\n").into());
+            let written =
+                || names.iter().map(|name| name.replace(char::is_control, " ")).collect::<Vec<String>>();
+            said.written = is_cased.then(|| written().join("\n").into());
             (said.fields, said.field_ids) = (fields.into(), field_ids);
         }
         said
     }
 
     pub(super) fn fields_bytes(&self) -> usize {
-        self.fields.len() + size_of_val(&*self.field_ids)
+        self.fields.len() + size_of_val(&*self.field_ids) + self.written.as_deref().map_or(0, str::len)
     }
 
     /// The fields' names as they are written, with their texts in lower case.

@@ -8,8 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const NEEDLES_MAX: usize = 80;
 /// Words and pairs of one table; further ones are not found.
 const TERMS_MAX: usize = 4_000;
-/// The shortest stem that may match inside of words.
+/// The longest word, in characters; a longer one is none that people search.
+const WORD_MAX_CHARS: usize = 40;
+/// Words of tables in memory at most, all together, 8 bytes each; a table beyond is found by its name alone.
+const PLACES_MAX: usize = 20_000_000;
+/// The shortest stem that may match inside of words, and how many of a question do: each looks through all words.
 const INSIDE_MIN_CHARS: usize = 4;
+const INSIDE_MAX: usize = 10;
 
 /// Words without information about the table.
 const STOP_WORDS: &[&str] = &[
@@ -88,12 +93,21 @@ impl Needle {
     }
 }
 
+#[derive(Debug, Default)]
+struct Term {
+    word: Box<str>,
+    places: Vec<(u32, Where)>,
+}
+
 /// Words with the places that have them.
 #[derive(Debug, Default)]
 pub struct Terms {
     ids: HashMap<Box<str>, u32>,
-    /// By id: the places in order.
-    places: Vec<Vec<(u32, Where)>>,
+    /// By id: the word, and its places in order. Without places the id is free.
+    words: Vec<Term>,
+    free: Vec<u32>,
+    /// The number of all words of all places.
+    count: usize,
     /// By place: the ids of its words.
     of_places: Vec<Box<[u32]>>,
 }
@@ -104,7 +118,10 @@ impl Terms {
         self.remove(place);
         let mut found: BTreeMap<String, Where> = BTreeMap::new();
         for (whence, text) in texts {
-            for part in parts_of(text) {
+            if whence != Where::Name && self.count >= PLACES_MAX {
+                break;
+            }
+            for part in parts_of(text).filter(|part| part.chars().count() <= WORD_MAX_CHARS) {
                 if found.len() >= TERMS_MAX && !found.contains_key(&part) {
                     break;
                 }
@@ -112,61 +129,76 @@ impl Terms {
                 *best = whence.max(*best);
             }
         }
-        let ids = found.into_iter().map(|(part, whence)| {
-            let next = self.places.len() as u32;
-            let id = *self.ids.entry(part.into()).or_insert(next);
-            if id == next {
-                self.places.push(Vec::new());
-            }
-            let places = &mut self.places[id as usize];
+        let mut ids = Vec::with_capacity(found.len());
+        for (part, whence) in found {
+            let id = self.id_of(part);
+            let places = &mut self.words[id as usize].places;
             let at = places.partition_point(|(known, _)| *known < place);
             places.insert(at, (place, whence));
-            id
-        });
-        let ids: Box<[u32]> = ids.collect();
+            ids.push(id);
+        }
+        self.count += ids.len();
         if self.of_places.len() <= place as usize {
             self.of_places.resize_with(place as usize + 1, Box::default);
         }
-        self.of_places[place as usize] = ids;
+        self.of_places[place as usize] = ids.into();
     }
 
-    /// Forgets the words of a place. A word that none has any more stays, since it comes back as a rule.
+    /// The id of a word; a new one if it has none.
+    fn id_of(&mut self, word: String) -> u32 {
+        if let Some(id) = self.ids.get(word.as_str()) {
+            return *id;
+        }
+        let word: Box<str> = word.into();
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.words.push(Term::default());
+            (self.words.len() - 1) as u32
+        });
+        self.words[id as usize].word = word.clone();
+        self.ids.insert(word, id);
+        id
+    }
+
+    /// Forgets the words of a place.
     pub fn remove(&mut self, place: u32) {
         let Some(ids) = self.of_places.get_mut(place as usize) else { return };
-        for id in std::mem::take(ids) {
-            let places = &mut self.places[id as usize];
-            if let Ok(at) = places.binary_search_by_key(&place, |(known, _)| *known) {
-                places.remove(at);
+        let ids = std::mem::take(ids);
+        self.count -= ids.len();
+        for id in ids {
+            let term = &mut self.words[id as usize];
+            if let Ok(at) = term.places.binary_search_by_key(&place, |(known, _)| *known) {
+                term.places.remove(at);
+            }
+            if term.places.is_empty() {
+                self.ids.remove(&std::mem::take(&mut term.word));
+                self.free.push(id);
             }
         }
     }
 
     /// Bytes in memory, about.
     pub fn bytes(&self) -> usize {
-        let words: usize = self.ids.keys().map(|word| word.len() + 48).sum();
-        let places: usize = self.places.iter().map(|places| 24 + places.capacity() * 8).sum();
+        let words: usize =
+            self.words.iter().map(|term| 2 * term.word.len() + 100 + term.places.capacity() * 8).sum();
         let of_places: usize = self.of_places.iter().map(|ids| 16 + ids.len() * 4).sum();
-        words + places + of_places
+        words + of_places
     }
 
-    /// The places that have a word, each with its weight.
-    fn having(&self, needle: &Needle) -> Vec<(u32, f32)> {
-        if let Some(id) = self.ids.get(needle.part.as_str()) {
-            let places = &self.places[*id as usize];
-            if !places.is_empty() {
-                return places.iter().map(|(place, whence)| (*place, whence.weight())).collect();
-            }
-        }
-        if !needle.is_word || needle.part.chars().count() < INSIDE_MIN_CHARS {
-            return Vec::new();
-        }
+    /// The places that have a word, of those that are seen, each with its weight.
+    fn having(&self, needle: &Needle, seen: &[bool]) -> Vec<(u32, f32)> {
+        let Some(id) = self.ids.get(needle.part.as_str()) else { return Vec::new() };
+        let places = self.words[*id as usize].places.iter();
+        let seen = places.filter(|(place, _)| seen[*place as usize]);
+        seen.map(|(place, whence)| (*place, whence.weight())).collect()
+    }
+
+    /// The same where the word is inside of others.
+    fn having_inside(&self, needle: &Needle, seen: &[bool]) -> Vec<(u32, f32)> {
         let mut inside: BTreeMap<u32, f32> = BTreeMap::new();
-        for (word, id) in &self.ids {
-            if word.contains(needle.part.as_str()) {
-                for (place, whence) in &self.places[*id as usize] {
-                    let weight = inside.entry(*place).or_default();
-                    *weight = weight.max(whence.weight() / 2.0);
-                }
+        for term in self.words.iter().filter(|term| term.word.contains(needle.part.as_str())) {
+            for (place, whence) in term.places.iter().filter(|(place, _)| seen[*place as usize]) {
+                let weight = inside.entry(*place).or_default();
+                *weight = weight.max(whence.weight() / 2.0);
             }
         }
         inside.into_iter().collect()
@@ -183,10 +215,16 @@ pub fn scores(sets: &[&Terms], needles: &Needles, sees: impl Fn(usize, u32) -> b
         .collect();
     let total: usize = seen.iter().flatten().filter(|seen| **seen).count();
     let mut scores: Vec<Vec<f32>> = seen.iter().map(|places| vec![0.0; places.len()]).collect();
+    let mut inside = 0;
     for needle in &needles.0 {
-        let mut having: Vec<Vec<(u32, f32)>> = sets.iter().map(|terms| terms.having(needle)).collect();
-        for (places, seen) in having.iter_mut().zip(&seen) {
-            places.retain(|(place, _)| seen[*place as usize]);
+        // Only what is seen decides: a hidden table has no word for others.
+        let sets_seen = || sets.iter().zip(&seen);
+        let mut having: Vec<Vec<(u32, f32)>> =
+            sets_seen().map(|(terms, seen)| terms.having(needle, seen)).collect();
+        let may_be_inside = needle.is_word && needle.part.chars().count() >= INSIDE_MIN_CHARS;
+        if may_be_inside && inside < INSIDE_MAX && having.iter().all(Vec::is_empty) {
+            inside += 1;
+            having = sets_seen().map(|(terms, seen)| terms.having_inside(needle, seen)).collect();
         }
         let count: usize = having.iter().map(Vec::len).sum();
         let rare = (1.0 + total as f32 / (1.0 + count as f32)).ln();
@@ -305,12 +343,19 @@ mod tests {
         assert_eq!((best(&terms, "orders"), best(&terms, "invoice")), (None, Some(0)));
         terms.remove(0);
         assert_eq!(best(&terms, "invoice"), None);
+        let words = terms.words.len();
+        terms.put(0, [(Where::Name, "again")].into_iter());
+        assert_eq!(terms.words.len(), words, "the place of a word that is gone is used again");
     }
 
     #[test]
     fn what_is_not_seen_counts_nothing() {
         let terms = terms(&[("orders", "", &[]), ("orders_old", "", &[])]);
         let found = scores(&[&terms], &Needles::of("orders"), |_, place| place == 1);
+        assert_eq!(found[0].iter().map(|(place, _)| *place).collect::<Vec<u32>>(), [1]);
+        // A hidden table of that very name hides no other one.
+        let terms = self::terms(&[("customer", "", &[]), ("dimcustomer", "", &[])]);
+        let found = scores(&[&terms], &Needles::of("customer"), |_, place| place == 1);
         assert_eq!(found[0].iter().map(|(place, _)| *place).collect::<Vec<u32>>(), [1]);
     }
 }

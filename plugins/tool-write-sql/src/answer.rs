@@ -7,7 +7,7 @@ use lakeport_sdk::serde_json::Value;
 
 use crate::calendar::{Day, Unit};
 use crate::explain;
-use crate::follow;
+use crate::follow::{self, Message};
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::plan::{
@@ -74,29 +74,76 @@ pub fn answer_after(
     known: &Known<'_>,
     today: Day,
 ) -> Result<Answer, Unclear> {
-    let alone = understood(question, known, today);
-    if earlier.is_empty() || alone.is_ok() && !follow::is_marked(question) {
-        return alone.map(|understood| understood.answer(question, known, today));
-    }
-    let mut last: Option<(&str, Understood)> = None;
+    let mut so_far = Conversation::default();
     for message in earlier {
-        let next = match understood(message, known, today) {
-            Ok(alone) if !follow::is_marked(message) => Some(alone),
-            alone => {
-                let changed = last.as_ref().and_then(|(_, last)| last.changed(message, known, today));
-                changed.or(alone.ok())
-            }
-        };
-        last = next.map(|next| (message.as_str(), next)).or(last);
+        so_far.take(message, known, today);
     }
-    let changed = last.and_then(|(message, last)| Some((message, last.changed(question, known, today)?)));
-    match changed {
-        Some((message, changed)) => {
-            let mut answer = changed.answer(question, known, today);
-            answer.explanation.push_str(&explain::continues(message, is_chinese(question)));
-            Ok(answer)
+    let (understood, is_change) = so_far.understood(question, known, today)?;
+    let mut answer = understood.answer(question, known, today);
+    if is_change {
+        answer.explanation.push_str(&explain::continues(
+            &so_far.messages,
+            &so_far.ignored,
+            is_chinese(question),
+        ));
+    }
+    Ok(answer)
+}
+
+/// A question, as the messages after it changed it.
+#[derive(Default)]
+struct Conversation<'m> {
+    last: Option<Understood>,
+    /// The question and the messages that changed it.
+    messages: Vec<&'m str>,
+    /// Messages since then that changed nothing, since they were not understood.
+    ignored: Vec<&'m str>,
+}
+
+impl<'m> Conversation<'m> {
+    fn take(&mut self, message: &'m str, known: &Known<'_>, today: Day) {
+        match self.understood(message, known, today) {
+            Ok((understood, is_change)) => {
+                if !is_change {
+                    self.messages.clear();
+                    self.ignored.clear();
+                }
+                self.messages.push(message);
+                self.last = Some(understood);
+            }
+            Err(_) if self.last.is_some() => self.ignored.push(message),
+            Err(_) => {}
         }
-        None => alone.map(|understood| understood.answer(question, known, today)),
+    }
+
+    /// A message, and whether it changes the question so far.
+    fn understood(
+        &self,
+        message: &str,
+        known: &Known<'_>,
+        today: Day,
+    ) -> Result<(Understood, bool), Unclear> {
+        let alone = understood(message, known, today);
+        let Some(last) = &self.last else { return alone.map(|alone| (alone, false)) };
+        let said = Message::of(message);
+        let is_whole = |alone: &Understood| said.asks() && !alone.meaning.tables.is_empty();
+        let is_grouped = !last.meaning.groups.is_empty() || last.meaning.unit.is_some();
+        let begins_anew = match &alone {
+            Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
+            Ok(alone) => is_whole(alone) || !said.is_marked() && !(said.is_short() && is_grouped),
+            Err(_) => false,
+        };
+        if begins_anew {
+            return alone.map(|alone| (alone, false));
+        }
+        match (last.changed(said, message, known, today), alone) {
+            (Some(changed), _) => Ok((changed, true)),
+            // It speaks of something that is not understood.
+            (None, Ok(alone)) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => {
+                Err(Unclear::Shape)
+            }
+            (None, alone) => alone.map(|alone| (alone, false)),
+        }
     }
 }
 
@@ -151,12 +198,12 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
 
 impl Understood {
     /// This question as a message changes it, if it does.
-    fn changed(&self, message: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
+    fn changed(&self, said: Message<'_>, message: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
         let read = understand::read(&follow::bare(message), known, today);
         let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
         let with = |preferred: Option<usize>| -> Option<Understood> {
             let part = read.meaning(known, preferred).ok()?;
-            let meaning = follow::changed(&self.meaning, part, follow::adds(message))?;
+            let meaning = follow::changed(&self.meaning, part, said)?;
             let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
             let is_chosen = self.is_chosen || preferred.is_some();
             Some(Understood { meaning, query, repaired: read.repaired.clone(), is_chosen })
@@ -169,7 +216,11 @@ impl Understood {
 
     fn answer(&self, question: &str, known: &Known<'_>, today: Day) -> Answer {
         let answer = of_query(&self.query, known.schema, today, is_chinese(question));
-        let repairs = explain::repairs(&self.repaired, is_chinese(question));
+        let mut repairs = explain::repairs(&self.repaired, is_chinese(question));
+        let lower = question.to_lowercase();
+        if ["fiscal", "financial year", "fy", "财年", "财政年"].iter().any(|word| lower.contains(word)) {
+            repairs += &explain::fiscal(known.schema.first_month(), is_chinese(question));
+        }
         Answer {
             things: things(&self.meaning),
             explanation: answer.explanation + &repairs,

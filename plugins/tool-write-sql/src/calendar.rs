@@ -121,11 +121,11 @@ impl Range {
         let days = before.0 - from.0;
         Some(match (self.last, self.unit(), self.begun) {
             (Some((unit, count)), ..) => Range::days(unit.moved(from, -count), from),
-            (_, Some(unit), _) => Range::days(unit.later(from, -1), from),
             (_, _, Some(unit)) => {
                 let start = unit.later(from, -1);
                 Range::days(start, start.plus(days).min(from))
             }
+            (_, Some(unit), _) => Range::days(unit.later(from, -1), from),
             _ => Range::days(from.plus(-days), from),
         })
     }
@@ -136,7 +136,8 @@ impl Range {
             Some(Unit::Week) => day.plus(-364),
             _ => day.plus_months(-12),
         };
-        Some(Range::days(earlier(self.from?), earlier(self.before?)))
+        // The last day moves, so that the end of a month stays one.
+        Some(Range::days(earlier(self.from?), earlier(self.before?.plus(-1)).plus(1)))
     }
 
     /// The calendar unit that it is.
@@ -187,7 +188,7 @@ impl Unit {
     }
 
     /// The same day so many units later.
-    fn moved(self, day: Day, count: i64) -> Day {
+    pub fn moved(self, day: Day, count: i64) -> Day {
         match self {
             Unit::Day => day.plus(count),
             Unit::Week => day.plus(7 * count),

@@ -87,7 +87,9 @@ fn fitting(question: &str, source: &Datasource) -> Result<Vec<TableHead>, Error>
     let page = Page { cursor: None, limit: TABLES_MAX };
     let hits = catalog::search(question, &filter, &page)?.hits;
     let mut heads: Vec<TableHead> = hits.into_iter().map(|hit| hit.table).collect();
-    heads.extend(catalog::tables(&filter, &page)?.tables);
+    if heads.len() < TABLES_MAX as usize {
+        heads.extend(catalog::tables(&filter, &page)?.tables);
+    }
     let mut names: Vec<String> = Vec::new();
     heads.retain(|head| {
         let new = head.physical && !names.contains(&head.name);
@@ -161,7 +163,8 @@ impl Source {
                     }
                 }
                 Err(error) => {
-                    lakeport_sdk::info!("nothing was looked up"; "code" => error.code, "message" => error.message)
+                    lakeport_sdk::info!("nothing was looked up"; "code" => error.code, "message" => error.message);
+                    break;
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::calendar::{Day, Range, Unit};
 use crate::labels::{self, Labels};
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Expr, Periods, Query, Related};
+use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words::phrases::{Compare, Func, Part};
@@ -43,8 +43,9 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     parts.extend(query.present.iter().map(|present| teller.present(present)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
     parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
-    parts.extend(query.having.iter().map(|(_, test)| teller.group(test)));
+    parts.extend(query.having.iter().map(|(expr, test)| teller.group(*expr, test)));
     parts.extend(query.periods.map(|periods| teller.periods(periods)));
+    parts.extend(query.derived.iter().filter_map(|(kind, name)| teller.derived(*kind, name)));
     parts.extend(query.first_of_each.as_ref().map(|(_, count)| match labels.chinese {
         true => format!("每组取前 {count} 个"),
         false => format!("the first {count} of each group"),
@@ -112,8 +113,12 @@ impl Teller<'_> {
         let of_groups = query.of_groups;
         let share = query.share.as_ref().map(|share| self.filter(share)).unwrap_or_default();
         let what = match column.expr {
-            _ if query.above.is_some() => {
-                self.say("is the percentage of groups with more than one row", "为有多于一行的分组所占百分比")
+            _ if let (Some(above), [Expr::Field(place), ..]) = (query.above, &query.groups[..]) => {
+                let (place, from) = (self.place(*place), &self.schema.table(query.from).name);
+                match self.chinese {
+                    true => format!("为 {place} 中有多于 {above} 行 {from} 的所占百分比"),
+                    false => format!("is the percentage of {place} with more than {above} rows of {from}"),
+                }
             }
             _ if query.averaged.is_some() => {
                 self.say("is the average of the groups' numbers", "为各组数值的平均")
@@ -163,27 +168,50 @@ impl Teller<'_> {
         }
     }
 
+    /// A number that stands beside another one.
+    fn derived(&self, kind: Derived, name: &str) -> Option<String> {
+        let (english, chinese) = match kind {
+            Derived::OfTotal(_) => {
+                ("is the percentage of all rows of the answer together", "为占全部合计的百分比")
+            }
+            Derived::SinceLast(_) => (
+                "is the growth since the one before; the latest may not be over",
+                "为较前一周期的增长率，最近一个周期可能尚未结束",
+            ),
+            Derived::Cumulative(_) => ("adds up from the first one on", "为从第一个周期起的累计"),
+            Derived::Before(_) | Derived::Change(_) | Derived::Growth(_) => return None,
+        };
+        Some(match self.chinese {
+            true => format!("“{name}”{chinese}"),
+            false => format!("\"{name}\" {english}"),
+        })
+    }
+
     /// A condition of groups.
-    fn group(&self, test: &Test) -> String {
+    fn group(&self, expr: Expr, test: &Test) -> String {
+        let first = match expr {
+            Expr::Made(_, place) => self.place(place),
+            _ => self.say("row", "记录"),
+        };
         match (test, self.chinese) {
             (Test::Number(compare, number), true) => format!("只保留数值 {} {number} 的分组", sign(*compare)),
             (Test::Number(compare, number), false) => {
                 format!("only groups whose number is {} {number}", sign(*compare))
             }
             (Test::Days(Range { from: Some(from), before: None, .. }), true) => {
-                format!("只保留 {from} 起还有记录的分组")
+                format!("只保留最晚的 {first} 不早于 {from} 的")
             }
             (Test::Days(Range { from: Some(from), before: None, .. }), false) => {
-                format!("only groups with rows from {from} on")
+                format!("only those whose latest {first} is from {from} on")
             }
             (Test::Days(Range { from, before, .. }), chinese) => {
                 let from = from.map(|day| day.to_string());
                 let last = before.map_or_else(String::new, |day| day.plus(-1).to_string());
                 match (from, chinese) {
-                    (Some(from), true) => format!("只保留最早记录在 {from} 到 {last} 之间的分组"),
-                    (Some(from), false) => format!("only groups whose first row is from {from} to {last}"),
-                    (None, true) => format!("只保留最早记录不晚于 {last} 的分组"),
-                    (None, false) => format!("only groups whose first row is no later than {last}"),
+                    (Some(from), true) => format!("只保留最早的 {first} 在 {from} 到 {last} 之间的"),
+                    (Some(from), false) => format!("only those whose first {first} is from {from} to {last}"),
+                    (None, true) => format!("只保留最早的 {first} 不晚于 {last} 的"),
+                    (None, false) => format!("only those whose first {first} is no later than {last}"),
                 }
             }
             (_, chinese) => (if chinese { "只保留部分分组" } else { "only some groups" }).to_owned(),
@@ -201,7 +229,7 @@ impl Teller<'_> {
                 (false, false) => format!("{from} to {last}"),
             }
         };
-        let open = periods.now.before > Some(self.today.plus(1));
+        let open = periods.now.before > Some(self.today);
         let mut text = match self.chinese {
             true => format!("{} 与 {} 相比", days(periods.now), days(periods.before)),
             false => format!("{} compared with {}", days(periods.now), days(periods.before)),
@@ -337,12 +365,36 @@ fn list_of(words: &[String], open: &str, close: &str, comma: &str) -> String {
     words.iter().map(|word| format!("{open}{word}{close}")).collect::<Vec<String>>().join(comma)
 }
 
-/// That a question changes an earlier one.
-pub fn continues(earlier: &str, chinese: bool) -> String {
+/// What a fiscal year is.
+pub fn fiscal(first_month: i64, chinese: bool) -> String {
     match chinese {
-        true => format!("接着“{earlier}”理解。"),
-        false => format!(" Read as a change of \u{201c}{earlier}\u{201d}."),
+        true => format!("财年从 {first_month} 月开始，以结束的年份命名。"),
+        false => format!(
+            " A fiscal year begins in month {first_month} and is called by the year in which it ends."
+        ),
     }
+}
+
+/// That a question changes an earlier one, as other messages did, and which of them did not.
+pub fn continues(messages: &[&str], ignored: &[&str], chinese: bool) -> String {
+    let quoted = |messages: &[&str], comma: &str| -> String {
+        messages
+            .iter()
+            .map(|message| format!("\u{201c}{message}\u{201d}"))
+            .collect::<Vec<String>>()
+            .join(comma)
+    };
+    let mut said = match chinese {
+        true => format!("接着{}理解。", quoted(messages, "、")),
+        false => format!(" Read as a change of {}.", quoted(messages, ", ")),
+    };
+    if !ignored.is_empty() {
+        said += &match chinese {
+            true => format!("没有采用{}，因为没有看懂。", quoted(ignored, "、")),
+            false => format!(" {} changed nothing, since it was not understood.", quoted(ignored, ", ")),
+        };
+    }
+    said
 }
 
 /// A question that says which data source it is about.
@@ -402,10 +454,9 @@ pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
 
 pub fn no_tables(chinese: bool) -> String {
     if chinese {
-        "无法回答：没有可以查询的表（目前只能为 SQLite 数据源写 SQL）。".to_owned()
+        "无法回答：没有可以查询的表。".to_owned()
     } else {
-        "This cannot be answered: there is no table to query (SQL is written for SQLite data sources only)."
-            .to_owned()
+        "This cannot be answered: there is no table to query.".to_owned()
     }
 }
 
@@ -427,10 +478,8 @@ pub fn no_table(name: &str, chinese: bool) -> String {
 
 pub fn other_kind(name: &str, kind: &str, chinese: bool) -> String {
     if chinese {
-        format!("无法回答：数据源 {name} 是 {kind}，目前只能为 SQLite 数据源写 SQL。")
+        format!("无法回答：数据源 {name} 是 {kind}，不能为它写 SQL。")
     } else {
-        format!(
-            "This cannot be answered: the data source {name} is {kind}, and SQL is written for SQLite only."
-        )
+        format!("This cannot be answered: the data source {name} is {kind}, for which no SQL is written.")
     }
 }

@@ -1,11 +1,14 @@
 //! Messages that change the question before them: `and the month before?`, `only for app`, `per week instead`, `那上个月呢`.
 
+use crate::calendar::{Range, Unit};
 use crate::plan::compare::before;
 use crate::schema::Place;
-use crate::understand::meaning::{By, Filter, Group, Meaning, Measure};
+use crate::understand::meaning::{Against, By, Filter, Group, Meaning, Measure, Test};
+use crate::words::chinese::is_han;
+use crate::words::phrases::{Earlier, Func};
 
-/// Words at the beginning of a message that changes a question, the longest first.
-const LEADS: &[&str] = &[
+/// Words at the beginning of a message that say that it changes a question.
+const MARKS: &[&str] = &[
     "and what about",
     "and how about",
     "and what is it for",
@@ -14,8 +17,6 @@ const LEADS: &[&str] = &[
     "and the same for",
     "the same for",
     "same for",
-    "and now",
-    "now",
     "and only for",
     "and only",
     "only for",
@@ -23,13 +24,9 @@ const LEADS: &[&str] = &[
     "and just for",
     "just for",
     "just",
-    "and then",
     "and",
     "but only",
     "but",
-    "ok",
-    "okay",
-    "then",
     "make it",
     "make that",
     "change it to",
@@ -39,7 +36,7 @@ const LEADS: &[&str] = &[
     "rather",
     "or",
     "also",
-    "please",
+    "那如果",
     "那么",
     "那",
     "只看",
@@ -55,61 +52,149 @@ const LEADS: &[&str] = &[
     "再看看",
     "再看",
     "如果是",
-    "那如果",
-    "然后",
     "再",
 ];
-/// Words at its end.
-const ENDS: &[&str] = &[
-    "instead",
-    "please",
-    "rather",
-    "as well",
-    "too",
-    "though",
-    "then",
-    "only",
-    "呢",
-    "吧",
-    "吗",
-    "的呢",
-    "怎么样",
-    "如何",
-    "的话",
-];
-/// Words that stand for the earlier question or its answer.
-const PRONOUNS: &[&str] = &["it", "that", "them", "those", "these", "this one", "the result", "the results"];
-/// Words that say that a group is one more.
+/// Words at its end that say so.
+const MARKS_AT_END: &[&str] = &["instead", "rather", "as well", "too", "的呢", "呢"];
+/// Words at the beginning and at the end that only say it politely.
+const POLITE: &[&str] = &["please", "now", "then", "ok", "okay", "然后", "请"];
+const POLITE_AT_END: &[&str] =
+    &["please", "though", "then", "only", "now", "吧", "吗", "怎么样", "如何", "的话"];
+/// Words that stand for the earlier question or what it was about.
+const PRONOUNS: &[&str] =
+    &["it", "them", "those", "they", "their", "these", "this one", "the result", "the results"];
+/// Words that say that something is one more.
 const ADDS: &[&str] = &["also", "and also", "too", "as well", "additionally", "还要", "同时", "并且"];
+/// Words that ask, which a whole question has.
+const ASKING: &[&str] =
+    &["how many", "how much", "what", "which", "who", "list", "show", "多少", "哪", "几", "谁", "什么"];
+/// First words of fragments that take conditions away.
+const ALL: &[&str] = &["all", "any", "every", "overall", "for all", "所有", "全部", "不限"];
+/// Words for days that go from today.
+const FROM_TODAY: &[&str] = &[
+    "this",
+    "last",
+    "today",
+    "yesterday",
+    "previous",
+    "current",
+    "past",
+    "ago",
+    "now",
+    "上",
+    "本",
+    "这",
+    "今",
+    "去",
+    "昨",
+    "前",
+    "近",
+];
+/// The most words, and Chinese characters, of a fragment.
+const SHORT_WORDS: usize = 3;
+const SHORT_LETTERS: usize = 6;
 
-/// Whether a message says that it changes a question.
-pub fn is_marked(message: &str) -> bool {
-    let lower = plain(message);
-    let words: Vec<&str> = lower.split_whitespace().collect();
-    bare(message) != lower
-        || PRONOUNS.iter().any(|pronoun| format!(" {} ", words.join(" ")).contains(&format!(" {pronoun} ")))
+/// What the words of a message say of its place in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'m> {
+    text: &'m str,
+    marked: bool,
 }
 
-/// Whether what it names comes beside what the question has.
-pub fn adds(message: &str) -> bool {
-    let lower = format!(" {} ", plain(message));
-    ADDS.iter().any(|word| match word.is_ascii() {
-        true => lower.contains(&format!(" {word} ")),
-        false => lower.contains(word),
-    }) || lower.trim_start().starts_with("and by ")
+impl<'m> Message<'m> {
+    pub fn of(text: &'m str) -> Message<'m> {
+        Message { text, marked: !marks_of(text).is_empty() }
+    }
+
+    /// Whether it says that it changes a question.
+    pub fn is_marked(self) -> bool {
+        self.marked
+    }
+
+    /// Whether it is a whole question, although it begins with `and`.
+    pub fn asks(self) -> bool {
+        let lower = self.text.to_lowercase();
+        ASKING.iter().any(|word| has_words(&lower, word))
+    }
+
+    /// Whether it speaks of something that only the earlier question names.
+    pub fn refers(self) -> bool {
+        PRONOUNS.iter().any(|word| has_words(&self.text.to_lowercase(), word))
+    }
+
+    /// Whether it is a few words that mean a whole question only by chance.
+    pub fn is_short(self) -> bool {
+        let bare = bare(self.text);
+        let letters = bare.chars().filter(|letter| is_han(*letter)).count();
+        let words = bare.split_whitespace().count();
+        letters <= SHORT_LETTERS && words <= SHORT_WORDS && !self.asks()
+    }
+
+    /// `all channels`: takes a condition away.
+    pub fn takes_away(self) -> bool {
+        let lower = bare(self.text).to_lowercase();
+        self.is_short() && ALL.iter().any(|word| lower.starts_with(word))
+    }
+
+    fn adds(self) -> bool {
+        let lower = plain(self.text).to_lowercase();
+        ADDS.iter().any(|word| has_words(&lower, word)) || lower.starts_with("and by ")
+    }
+
+    fn is_only(self) -> bool {
+        marks_of(self.text)
+            .iter()
+            .any(|mark| mark.contains("only") || mark.contains("just") || mark.contains(['只', '仅']))
+    }
+
+    /// Whether a month without a year is of the year of the question before.
+    fn has_open_year(self) -> bool {
+        let lower = self.text.to_lowercase();
+        let has_year = lower
+            .split(|letter: char| !letter.is_ascii_digit())
+            .any(|digits| digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20")));
+        !has_year && !FROM_TODAY.iter().any(|word| has_words(&lower, word))
+    }
+}
+
+/// Whether a text has these words, not within longer ones.
+fn has_words(text: &str, words: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    text.match_indices(words).any(|(at, _)| {
+        let begins = text[..at].ends_with(is_part) && words.starts_with(is_part);
+        let goes_on = text[at + words.len()..].starts_with(is_part) && words.ends_with(is_part);
+        !begins && !goes_on
+    })
+}
+
+/// The words that say that a message changes a question.
+fn marks_of(message: &str) -> Vec<&'static str> {
+    let (mut rest, mut marks) = (plain(message), Vec::new());
+    loop {
+        let mark = cut(&rest, MARKS, MARKS_AT_END);
+        let Some((shorter, word)) = mark.or_else(|| cut(&rest, POLITE, POLITE_AT_END)) else { return marks };
+        if MARKS.contains(&word) || MARKS_AT_END.contains(&word) {
+            marks.push(word);
+        }
+        rest = shorter;
+    }
 }
 
 /// A message without the words that only say that it changes a question.
 pub fn bare(message: &str) -> String {
     let mut rest = plain(message);
-    loop {
-        let shorter = LEADS.iter().find_map(|lead| without_lead(&rest, lead));
-        let shorter = shorter.or_else(|| ENDS.iter().find_map(|end| without_end(&rest, end)));
-        match shorter {
-            Some(shorter) if !shorter.is_empty() => rest = shorter,
-            _ => return rest,
-        }
+    while let Some((shorter, _)) =
+        cut(&rest, MARKS, MARKS_AT_END).or_else(|| cut(&rest, POLITE, POLITE_AT_END))
+    {
+        rest = shorter;
     }
+    rest
+}
+
+fn cut(text: &str, leads: &[&'static str], ends: &[&'static str]) -> Option<(String, &'static str)> {
+    let lead = leads.iter().find_map(|lead| Some((without_lead(text, lead)?, *lead)));
+    let cut = lead.or_else(|| ends.iter().find_map(|end| Some((without_end(text, end)?, *end))));
+    cut.filter(|(rest, _)| !rest.is_empty())
 }
 
 fn plain(message: &str) -> String {
@@ -120,7 +205,8 @@ fn plain(message: &str) -> String {
 fn without_lead(text: &str, lead: &str) -> Option<String> {
     let head = text.get(..lead.len()).filter(|head| head.eq_ignore_ascii_case(lead))?;
     let rest = &text[head.len()..];
-    let is_whole = !lead.is_ascii() || rest.is_empty() || rest.starts_with([' ', ',']);
+    // `再次下单`: another word.
+    let is_whole = if lead.is_ascii() { rest.starts_with([' ', ',']) } else { !rest.starts_with('次') };
     is_whole.then(|| rest.trim_start_matches([' ', ',', '，']).to_owned())
 }
 
@@ -132,16 +218,26 @@ fn without_end(text: &str, end: &str) -> Option<String> {
     is_whole.then(|| rest.trim_end_matches([' ', ',', '，']).to_owned())
 }
 
-/// The earlier question's meaning with the parts that a message names. `None` if it changes nothing.
-///
-/// `adds`: groups come beside those of the question.
-pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> {
+/// The earlier question's meaning with the parts that a message names. `None` if it changes nothing, or in a way that could
+/// mean several things.
+pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option<Meaning> {
     let mut meaning = earlier.clone();
+    let is_open =
+        part.averages_groups || part.which || part.first || part.both.is_some() || part.common.is_some();
+    // `new customers` of those who bought again.
+    let is_other = part.new.is_some() && earlier.occasion.is_some();
+    if is_open || is_other {
+        return None;
+    }
+    if message.takes_away() {
+        return without_condition(meaning, &part);
+    }
     let others: Vec<usize> =
         part.tables.iter().copied().filter(|table| !earlier.tables.contains(table)).collect();
+    let compares = part.against.is_some();
     match (&earlier.measures[..], &others[..]) {
         _ if !part.measures.is_empty() || !part.items.is_empty() => {
-            replace_numbers(&mut meaning, &part);
+            replace_numbers(&mut meaning, &part, message.adds())?;
         }
         // `and customers?`
         ([Measure::Count(_)], [table]) if part.filters.is_empty() && part.groups.is_empty() => {
@@ -153,37 +249,45 @@ pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> 
     if let Some(shift) = part.earlier {
         meaning.range = Some(before(earlier.range?, shift)?);
     }
-    if part.range.is_some() {
-        meaning.range = part.range;
+    match (part.range, part.against, earlier.range) {
+        // `compared to September`, after October
+        (Some(other), Some(Against::Now), Some(known)) => compare(&mut meaning, known, other),
+        (Some(range), ..) => {
+            let range = in_year_of(range, earlier.range, message);
+            meaning.range = Some(range);
+            if matches!(meaning.against, Some(Against::Days(_))) {
+                meaning.against = None;
+            }
+        }
+        _ => {}
     }
-    if part.against.is_some() {
+    if compares
+        && !matches!((part.range, part.against, earlier.range), (Some(_), Some(Against::Now), Some(_)))
+    {
         meaning.against = part.against;
     }
-    let named: Vec<Place> = part.filters.iter().map(|filter| filter.place).collect();
-    for filter in part.filters {
-        meaning.filters.retain(|known| known.place != filter.place);
-        meaning.turned.retain(|place| *place != filter.place);
-        meaning.joined.retain(|place| *place != filter.place);
-        meaning.filters.push(filter);
-    }
-    meaning.turned.extend(part.turned);
-    meaning.joined.extend(part.joined);
+    conditions(&mut meaning, &part, message)?;
     if part.unit.is_some() {
         meaning.unit = part.unit;
         meaning.trend = false;
     }
-    if part.trend && meaning.unit.is_none() {
-        meaning.trend = true;
-    }
+    meaning.trend |= part.trend && meaning.unit.is_none();
     if !part.groups.is_empty() {
-        if !adds {
+        let is_shared =
+            |group: &Group| meaning.share.as_ref().is_some_and(|share| *group == Group::Field(share.place));
+        if part.groups.iter().any(is_shared) {
+            return None;
+        }
+        if !message.adds() {
             meaning.groups.clear();
         }
         // What had one value only is told apart now.
-        let is_grouped = |filter: &Filter| part.groups.contains(&Group::Field(filter.place));
-        meaning.filters.retain(|filter| !is_grouped(filter) || named.contains(&filter.place));
+        let named = |filter: &Filter| part.filters.iter().any(|one| one.place == filter.place);
+        meaning.filters.retain(|filter| !part.groups.contains(&Group::Field(filter.place)) || named(filter));
         meaning.per |= part.per;
-        meaning.groups.extend(part.groups);
+        meaning.groups.extend(
+            part.groups.iter().copied().filter(|group| !earlier.groups.contains(group) || !message.adds()),
+        );
     }
     match (part.rank, part.order, meaning.rank) {
         (rank @ Some(_), ..) => {
@@ -201,6 +305,7 @@ pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> 
             meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), true));
         }
     }
+    meaning.having.retain(|(known, ..)| part.having.iter().all(|(measure, ..)| measure != known));
     meaning.having.extend(part.having);
     meaning.growth |= part.growth;
     meaning.cumulative |= part.cumulative;
@@ -212,25 +317,133 @@ pub fn changed(earlier: &Meaning, part: Meaning, adds: bool) -> Option<Meaning> 
     meaning.chart = part.chart.or(meaning.chart);
     if !part.verbs.is_empty() {
         meaning.verbs = part.verbs;
+        meaning.passive = part.passive;
     }
     (meaning != *earlier).then_some(meaning)
 }
 
-/// `and the number of orders?`: other numbers of the same groups, days and conditions.
-fn replace_numbers(meaning: &mut Meaning, part: &Meaning) {
-    meaning.measures.clone_from(&part.measures);
-    meaning.items.clone_from(&part.items);
+/// `all channels`: without the condition on them.
+fn without_condition(mut meaning: Meaning, part: &Meaning) -> Option<Meaning> {
+    let [place] = part.items[..] else { return None };
+    let count = meaning.filters.len();
+    meaning.filters.retain(|filter| filter.place != place);
+    meaning.turned.retain(|turned| *turned != place);
+    meaning.joined.retain(|joined| *joined != place);
+    (meaning.filters.len() < count && part.measures.is_empty() && part.range.is_none()).then_some(meaning)
+}
+
+/// Compares the days of a question with others; with the same again, with those before them.
+fn compare(meaning: &mut Meaning, known: Range, other: Range) {
+    if known == other {
+        meaning.against = Some(Against::Earlier(Earlier::Period));
+        return;
+    }
+    let (now, before) = if known.from > other.from { (known, other) } else { (other, known) };
+    meaning.range = Some(now);
+    meaning.against = Some(Against::Days(before));
+}
+
+/// A month or a quarter without a year, in the year of the days before.
+fn in_year_of(range: Range, known: Option<Range>, message: Message<'_>) -> Range {
+    let (Some(from), Some(before)) = (range.from, range.before) else { return range };
+    let Some(year) = known.and_then(|known| known.from).map(|day| day.date().0) else { return range };
+    let is_part = range.length().is_some_and(|days| days < 200) && Unit::Month.start(from) == from;
+    if !is_part || !message.has_open_year() {
+        return range;
+    }
+    let years = year - from.date().0;
+    Range::days(from.plus_months(12 * years), before.plus_months(12 * years))
+}
+
+/// The conditions that a message names, in place of those on the same fields.
+fn conditions(meaning: &mut Meaning, part: &Meaning, message: Message<'_>) -> Option<()> {
+    let known: Vec<Filter> = meaning.filters.clone();
+    let is_named = |place: &Place| part.filters.iter().any(|filter| filter.place == *place);
+    meaning.filters.retain(|filter| !is_named(&filter.place));
+    meaning.joined.retain(|place| !is_named(place));
+    let turned: Vec<Place> = meaning.turned.iter().copied().filter(is_named).collect();
+    meaning.turned.retain(|place| !is_named(place));
+    for filter in &part.filters {
+        // Of what is shared, another part; a share of a total is of all.
+        match &meaning.share {
+            Some(share) if share.place == filter.place && matches!(filter.test, Test::Among(_, true)) => {
+                meaning.share = Some(filter.clone());
+                continue;
+            }
+            _ if meaning.of_total && meaning.groups.contains(&Group::Field(filter.place)) => return None,
+            _ => {}
+        }
+        let before = known.iter().find(|one| one.place == filter.place);
+        let test = match (before.map(|one| &one.test), &filter.test) {
+            // `without web`, after `without app`: neither.
+            (Some(Test::Among(one, false)), Test::Among(other, false)) => {
+                Test::Among([&one[..], &other[..]].concat(), false)
+            }
+            (Some(Test::Among(one, true)), Test::Among(other, true)) if message.adds() => {
+                Test::Among([&one[..], &other[..]].concat(), true)
+            }
+            // `取消呢`, after `没有退款`
+            (Some(Test::Among(_, false)), Test::Among(values, true)) if !message.is_only() => {
+                if turned.contains(&filter.place) {
+                    meaning.turned.push(filter.place);
+                }
+                Test::Among(values.clone(), false)
+            }
+            (_, test) => test.clone(),
+        };
+        meaning.filters.push(Filter { place: filter.place, test });
+    }
+    meaning.turned.extend(part.turned.iter().copied());
+    meaning.joined.extend(part.joined.iter().copied());
+    Some(())
+}
+
+/// `and the number of orders?`: other numbers of the same groups, days and conditions. `None`: of a list, or of numbers that
+/// do not add up, it is open which.
+fn replace_numbers(meaning: &mut Meaning, part: &Meaning, adds: bool) -> Option<()> {
+    let has_numbers = !meaning.measures.is_empty() || meaning.items.is_empty();
+    let measures: Vec<Measure> = match (&part.measures[..], &part.items[..]) {
+        ([], items) if has_numbers => {
+            // `and tickets?`, after a total
+            let func = match meaning.measures.first() {
+                Some(Measure::Made(func, _)) => *func,
+                _ => Func::Sum,
+            };
+            items.iter().map(|item| Measure::Made(func, *item)).collect()
+        }
+        (measures, _) => measures.to_vec(),
+    };
+    let needs_share = |measure: &Measure| matches!(measure, Measure::Share(_) | Measure::Part(_));
+    if measures.iter().any(needs_share) != part.share.is_some() {
+        return None;
+    }
     meaning.hidden.clear();
+    if adds {
+        meaning.measures.extend(measures);
+        meaning.tables.extend(part.tables.iter().copied());
+        return Some(());
+    }
+    // What was only counted is not asked for any more.
+    let counted: Vec<usize> = meaning
+        .measures
+        .iter()
+        .filter_map(|measure| if let Measure::Count(table) = measure { Some(*table) } else { None })
+        .collect();
+    meaning.tables.retain(|table| !counted.contains(table));
+    meaning.share.clone_from(&part.share);
+    let items = if measures.is_empty() { part.items.clone() } else { Vec::new() };
+    meaning.measures = measures;
+    meaning.items = items;
     if !part.tables.is_empty() {
         meaning.tables.clone_from(&part.tables);
         meaning.entity = part.entity;
     }
     if let Some((_, greatest)) = meaning.rank {
-        let by = part.measures.first().map(|measure| By::Measure(*measure));
-        let by = by.or(part.items.first().map(|item| By::Field(*item)));
+        let by = meaning.measures.first().map(|measure| By::Measure(*measure));
+        let by = by.or(meaning.items.first().map(|item| By::Field(*item)));
         meaning.rank = by.map(|by| (by, greatest));
-        meaning.items.clear();
     }
+    Some(())
 }
 
 #[cfg(test)]
@@ -249,13 +462,30 @@ mod tests {
             ("换成折线图吧", "折线图"),
         ] {
             assert_eq!(bare(message), left);
-            assert!(is_marked(message), "{message}");
+            assert!(Message::of(message).is_marked(), "{message}");
         }
-        assert!(is_marked("show it as a line"));
-        assert!(adds("also by city") && !adds("by city"));
-        for message in ["How many orders?", "nowhere", "Android orders", "订单数"] {
+        let message = Message::of("Also by city");
+        assert!(message.adds() && !Message::of("by city").adds());
+        assert!(Message::of("show it as a line").refers());
+        for message in [
+            "How many orders?",
+            "nowhere",
+            "Android orders",
+            "订单数",
+            "再次下单的客户",
+            "orders that were cancelled",
+        ] {
             assert_eq!(bare(message), message.trim_end_matches('?'));
-            assert!(!is_marked(message), "{message}");
+            assert!(!Message::of(message).is_marked(), "{message}");
         }
+        assert!(
+            !Message::of("Please show all orders").is_marked()
+                && Message::of("Please show all orders").asks()
+        );
+        assert!(Message::of("11月呢").has_open_year() && !Message::of("去年11月").has_open_year());
+        assert!(
+            Message::of("all channels").takes_away()
+                && !Message::of("all channels in Beijing please").takes_away()
+        );
     }
 }

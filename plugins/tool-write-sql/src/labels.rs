@@ -78,7 +78,7 @@ impl Labels<'_> {
             Derived::OfTotal(_) => (format!("share of {name} (%)"), format!("{name}占比(%)")),
             Derived::Cumulative(_) => (format!("cumulative {name}"), format!("累计{name}")),
         };
-        if self.chinese { chinese } else { english }
+        short(if self.chinese { &chinese } else { &english })
     }
 
     /// `customers with more than one (%)`
@@ -138,6 +138,9 @@ impl Labels<'_> {
                 .enumerate()
                 .any(|(other, column)| other != at && column.alias.eq_ignore_ascii_case(&columns[at].alias))
         };
+        for column in columns.iter_mut() {
+            column.alias = short(&column.alias);
+        }
         for at in 0..columns.len() {
             if clash(columns, at)
                 && let Expr::Field(place) = columns[at].expr
@@ -151,6 +154,17 @@ impl Labels<'_> {
             }
         }
     }
+}
+
+/// The longest name of a column, in bytes: PostgreSQL cuts longer ones.
+pub const COLUMN_MAX_BYTES: usize = 60;
+
+fn short(name: &str) -> String {
+    let mut end = name.len().min(COLUMN_MAX_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].to_owned()
 }
 
 /// The word for a function before its field.

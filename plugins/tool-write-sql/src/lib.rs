@@ -27,6 +27,8 @@ mod tests_of_managers;
 #[cfg(test)]
 mod tests_of_numbers;
 #[cfg(test)]
+mod tests_of_plans;
+#[cfg(test)]
 mod tests_of_shapes;
 mod understand;
 mod which;
@@ -47,21 +49,20 @@ use words::phrases::Chart;
 const FISCAL_MONTH: &str = "fiscalYearBegins";
 /// The members of a query, for a model.
 const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a table; `join`: [{table, on: [\"a.b_id\", \"b.id\"]}]; \
-    `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, different: \"table.field\", start: \
+    `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, present, different: \"table.field\", start: \
     day|week|month|quarter|year with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
-    atMost: number, between: [a, b], from/before: \"yyyy-MM-dd\", contains: text, anyOf: [tests], present: true}]; `groupBy` (by default the \
-    columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
+    atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith: text, anyOf: \
+    [tests], present: true}]; `groupBy` (by default the columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
     `limit`; `every`: {unit, of, from, before} for a row of each calendar unit; `compare`: {time, now: {from, before}, before: \
     {from, before}}; `derived`: [{name, and one of before, change, growth, ofTotal, sinceLast, cumulative: the column}]; \
-    `firstOfEach`: {of: [{field}], rows}; `absent`/`present`: {key, in, where}; `distinct`.";
+    `firstOfEach`: {of: [{field}], rows}; `absent`: {key, in, where}, `present`: [these]; `share`: a condition, with the columns \
+    share or part; `ofGroups`: \"count\" or {average: …}; `keepAll`: true; `distinct`.";
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// The most tables of the input.
 const TABLES_MAX: usize = 50;
 /// The most earlier questions.
 const EARLIER_MAX: usize = 10;
-/// Those whose tables are looked for, too.
-const SEARCHED_MAX: usize = 2;
 /// Data sources that are tried before an answer is chosen, the preferred one first.
 const SOURCES_MAX: usize = 20;
 /// Those in which words are looked up that nothing is called.
@@ -118,6 +119,7 @@ impl Tool for WriteSql {
             "limit": answer.limit,
             "chart": answer.chart.map(Chart::word),
             "query": answer.query,
+            "doubts": answer.doubts,
         })))
     }
 }
@@ -137,7 +139,7 @@ fn of_question(input: &Value, context: &Context, today: Day) -> Result<(String, 
     let question = said.as_ref().map_or(question, |(_, question)| question.as_str());
     let earlier = texts(&input["earlier"]);
     // What it may change names tables, too.
-    let words: Vec<&str> = earlier.iter().rev().take(SEARCHED_MAX).map(String::as_str).collect();
+    let words: Vec<&str> = earlier.iter().rev().map(String::as_str).collect();
     let words = [&[question], &words[..]].concat().join("\n");
     let mut sources = catalogue::sources(&words, known, wanted, first, &texts(&input["tables"]), chinese)?;
     let settings: Value = serde_json::from_str(&config::settings())?;
@@ -149,6 +151,9 @@ fn of_question(input: &Value, context: &Context, today: Day) -> Result<(String, 
 
 /// SQL of a query that was written as JSON, for the data source that has its tables.
 fn of_query(query: &Value, input: &Value, context: &Context, today: Day) -> Result<(String, Answer), Error> {
+    if !input["question"].is_null() {
+        return Err(Error::invalid_input("give a `question` or a `query`, not both"));
+    }
     let chinese = context.language.starts_with("zh");
     let tables = algebra::tables(query);
     if tables.is_empty() || tables.len() > TABLES_MAX {
@@ -161,15 +166,22 @@ fn of_query(query: &Value, input: &Value, context: &Context, today: Day) -> Resu
     let sources = catalogue::sources("", catalog::datasources(), wanted, first, &tables, chinese)?;
     let until = clock::now() + SAMPLING_MS;
     let mut wrong = None;
+    let mut answers: Vec<(String, Answer)> = Vec::new();
     for mut source in sources {
         source.sample(&tables.join("\n"), today, until);
         match answer::answer_of_query(query, &Known::of(&source.schema), today, chinese) {
-            Ok(answer) => return Ok((source.schema.datasource, answer)),
+            Ok(answer) => answers.push((source.schema.datasource, answer)),
             Err(message) => wrong = wrong.or(Some(message)),
         }
     }
-    let wrong = wrong.unwrap_or_else(|| explain::no_tables(chinese));
-    Err(Error::invalid_input(format!("query: {wrong}")))
+    match chosen(answers, first) {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => {
+            let wrong = wrong.unwrap_or_else(|| explain::no_tables(chinese));
+            Err(Error::invalid_input(format!("query: {wrong}")))
+        }
+        Err(unclear) => Err(Error::invalid_input(explain::refusal(&unclear, chinese))),
+    }
 }
 
 /// What is asked, when, and in which language.
@@ -390,9 +402,14 @@ fn output_schema() -> Value {
                 "description": "rows of the answer at most: run the SQL with maxRows of it; where so many come there may be more",
             },
             "query": {"type": "object", "description": "the plan as data: change it and give it as `query`"},
+            "doubts": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "how many of its choices might be others: words read as others, things of one name, rows that joins repeat, texts read as numbers",
+            },
             "chart": {"type": ["string", "null"], "enum": ["line", "bar", "table", null], "description": "the chart that the question wishes"},
         },
-        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart", "query"],
+        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart", "query", "doubts"],
         "additionalProperties": false,
     })
 }

@@ -89,12 +89,7 @@ impl Writer<'_> {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
         if query.of_groups || query.averaged.is_some() {
-            sql = format!(
-                "SELECT {}\nFROM (\n  {}\n){}",
-                columns.join(", "),
-                sql.replace('\n', "\n  "),
-                self.dialect.inner_name()
-            );
+            sql = format!("SELECT {}\nFROM (\n  {}\n){}", columns.join(", "), sql, self.dialect.inner_name());
         }
         sql
     }
@@ -136,7 +131,7 @@ impl Writer<'_> {
         format!(
             "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE {name}.{place} <= {count}\nORDER BY {}, {name}.{place}\nLIMIT {}",
             names(&mut query.columns.iter()),
-            ranked.replace('\n', "\n  "),
+            ranked,
             names(&mut query.columns.iter().filter(|column| first.contains(&column.expr))),
             query.rows_read(),
         )
@@ -172,12 +167,18 @@ impl Writer<'_> {
         let columns: Vec<String> = query
             .columns
             .iter()
-            .map(|column| format!("{} AS {}", outside(column.expr), self.name(&column.alias)))
+            .map(|column| {
+                let shown = match column.expr {
+                    Expr::Start(unit, _) => shown_start(unit, &outside(column.expr)),
+                    expr => outside(expr),
+                };
+                format!("{shown} AS {}", self.name(&column.alias))
+            })
             .collect();
         let mut sql = format!(
             "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE 2 * {name}.{place} BETWEEN {name}.{numbers} AND {name}.{numbers} + 2",
             columns.join(", "),
-            ranked.replace('\n', "\n  "),
+            ranked,
         );
         if !groups.is_empty() {
             let all: Vec<String> = (0..groups.len()).map(|at| format!("{name}.{}", group(at))).collect();
@@ -187,7 +188,9 @@ impl Writer<'_> {
                 .iter()
                 .map(|(expr, greatest)| format!("{}{}", outside(*expr), if *greatest { " DESC" } else { "" }))
                 .collect();
-            push(&mut sql, "ORDER BY", &order.join(", "));
+            if !order.is_empty() {
+                push(&mut sql, "ORDER BY", &order.join(", "));
+            }
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
         sql
@@ -195,7 +198,13 @@ impl Writer<'_> {
 
     fn order(&self, order: &[(Expr, bool)]) -> String {
         let one = |(expr, greatest): &(Expr, bool)| {
-            format!("{}{}", self.expr(*expr), if *greatest { " DESC" } else { "" })
+            // As the other databases: nothing is less than everything.
+            let nulls = match (self.dialect, greatest) {
+                (Dialect::Postgres, true) => " NULLS LAST",
+                (Dialect::Postgres, false) => " NULLS FIRST",
+                _ => "",
+            };
+            format!("{}{}{nulls}", self.expr(*expr), if *greatest { " DESC" } else { "" })
         };
         order.iter().map(one).collect::<Vec<String>>().join(", ")
     }
@@ -212,7 +221,8 @@ impl Writer<'_> {
             Derived::Change(_) => format!("{now} - {}", before()),
             Derived::Growth(_) => {
                 let before = before();
-                self.dialect.percentage(&format!("({now} - {before})"), &before)
+                // Of a loss, a gain is a growth.
+                self.dialect.percentage(&format!("({now} - {before})"), &format!("ABS({before})"))
             }
             Derived::OfTotal(_) => self.dialect.percentage(&now, &format!("SUM({now}) OVER ()")),
             // Only a series has them, which writes them itself.
@@ -225,7 +235,7 @@ impl Writer<'_> {
         let then = self.condition(&Filter { place: time, test: Test::Days(range) });
         let only = |value: &str| format!("CASE WHEN {then} THEN {value} END");
         match expr {
-            Expr::Rows => format!("SUM(CASE WHEN {then} THEN 1 ELSE 0 END)"),
+            Expr::Rows => format!("COUNT({})", only("1")),
             Expr::Present(place) => format!("COUNT({})", only(&self.field(place))),
             Expr::Different(place) => format!("COUNT(DISTINCT {})", only(&self.field(place))),
             Expr::Made(func, place) => {
@@ -277,8 +287,7 @@ impl Writer<'_> {
             write!(found, ", {} AS {}", self.expr(column.expr), self.name(inner))
                 .expect("a String takes all text");
         }
-        write!(found, "\n  {}\n  GROUP BY 1", self.rows(query).replace('\n', "\n  "))
-            .expect("a String takes all text");
+        write!(found, "\n  {}\n  GROUP BY 1", self.rows(query)).expect("a String takes all text");
         let of_calendar = format!("{calendar_name}.{start_name}");
         let value = |(inner, counts, _): &(String, bool, String)| {
             let value = format!("{found_name}.{}", self.name(inner));
@@ -290,7 +299,7 @@ impl Writer<'_> {
                 Derived::Cumulative(_) => format!("SUM({value}) OVER (ORDER BY {of_calendar})"),
                 _ => {
                     let last = format!("LAG({value}) OVER (ORDER BY {of_calendar})");
-                    self.dialect.percentage(&format!("({value} - {last})"), &last)
+                    self.dialect.percentage(&format!("({value} - {last})"), &format!("ABS({last})"))
                 }
             };
             format!("{shown} AS {}", self.name(alias))

@@ -137,10 +137,14 @@ pub async fn tried(
             of_one = match rows::read(database, &answer.sql).await {
                 Ok(found) if are_same(&found, &wanted, is_ordered, false) => of_one,
                 Ok(found) if are_same(&found, &wanted, is_ordered, true) => Verdict::Wider,
-                Ok(found)
-                    if are_same(&rows::without_empty(&found), &rows::without_empty(&wanted), false, true) =>
-                {
-                    of_one
+                // A calendar has rows of units without any.
+                Ok(found) if answer.shape == "series" && wanted.len() > 1 => {
+                    let (found, wanted) = (rows::without_empty(&found), rows::without_empty(&wanted));
+                    match wanted.is_empty() {
+                        false if are_same(&found, &wanted, false, false) => of_one,
+                        false if are_same(&found, &wanted, false, true) => Verdict::Wider,
+                        _ => Verdict::Wrong,
+                    }
                 }
                 _ => Verdict::Wrong,
             };

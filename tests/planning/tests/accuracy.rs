@@ -6,8 +6,8 @@ use tool_write_sql::calendar::Day;
 use tool_write_sql::known::Known;
 
 /// Shares in percent that the rules must reach.
-const ANSWERED_MIN: usize = 70;
-const RIGHT_MIN: usize = 97;
+const ANSWERED_MIN: usize = 85;
+const RIGHT_MIN: usize = 99;
 
 async fn holds(set: Set) {
     let all: Vec<Tried> = set.tried().await.unwrap();

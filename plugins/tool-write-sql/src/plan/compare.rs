@@ -10,6 +10,16 @@ use crate::words::phrases::{Earlier, Func};
 impl Planner<'_> {
     /// `the 3 best selling products in each category`: ranks products, in each category by itself.
     pub(super) fn rank_in_each(&mut self) {
+        // `the most popular category in each city`
+        if let ([one, other], Some(common)) = (&self.meaning.groups[..], self.meaning.common) {
+            let common = Group::Field(common);
+            let each = if *one == common { *other } else { *one };
+            if self.meaning.unit.is_none() && !self.meaning.trend && (*one == common) != (*other == common) {
+                self.meaning.groups = vec![common];
+                self.each = Some(each);
+            }
+            return;
+        }
         let meaning = &self.meaning;
         let ([group], Some((by, greatest))) = (&meaning.groups[..], meaning.rank) else { return };
         let group = *group;
@@ -89,7 +99,7 @@ impl Planner<'_> {
             query.shape = Shape::Comparison;
             let growth = (!is_percentage).then_some(Derived::Growth(at));
             [Derived::Before(at), Derived::Change(at)].into_iter().chain(growth).collect()
-        } else if meaning.growth && query.calendar.is_some() && !is_percentage {
+        } else if meaning.growth && query.calendar.is_some_and(has_several) && !is_percentage {
             vec![Derived::SinceLast(at)]
         } else if meaning.cumulative && query.calendar.is_some() && expr.adds_up() {
             vec![Derived::Cumulative(at)]
@@ -137,7 +147,11 @@ impl Planner<'_> {
     }
 
     /// Reads only the rows of either period.
-    pub(super) fn compare(&self, query: &mut Query, place: Place, periods: Periods) {
+    pub(super) fn compare(&self, query: &mut Query, place: Place, periods: Periods) -> Result<(), Unclear> {
+        // Of what did not happen there are no days.
+        if query.time.is_none() || self.meaning.without.is_some() {
+            return Err(Unclear::Shape);
+        }
         query.periods = Some(periods);
         let test = if periods.before.before == periods.now.from {
             Test::Days(Range::of(periods.before.from, periods.now.before))
@@ -145,6 +159,15 @@ impl Planner<'_> {
             Test::AnyOf(vec![Test::Days(periods.before), Test::Days(periods.now)])
         };
         query.conditions.push(Filter { place, test });
+        Ok(())
+    }
+}
+
+/// Whether a calendar has more than one unit.
+fn has_several((unit, range): (Unit, Option<Range>)) -> bool {
+    match range.map(|range| (range.from, range.before)) {
+        Some((Some(from), Some(before))) => unit.later(from, 1) < before,
+        _ => true,
     }
 }
 
@@ -153,7 +176,8 @@ pub fn before(range: Range, earlier: Earlier) -> Option<Range> {
     match earlier {
         Earlier::Period => range.previous(),
         Earlier::Year => range.year_before(),
-        Earlier::Unit(unit) if range.unit().is_none_or(|own| own == unit) => range.previous(),
-        Earlier::Unit(_) => None,
+        Earlier::Unit(unit) if range.unit() == Some(unit) || range.begun == Some(unit) => range.previous(),
+        // `the last 30 days compared to the week before`
+        Earlier::Unit(unit) => Some(Range::days(unit.moved(range.from?, -1), unit.moved(range.before?, -1))),
     }
 }

@@ -49,7 +49,10 @@ impl Planner<'_> {
     pub(super) fn count_of_groups(&mut self) -> Option<usize> {
         let meaning = &mut self.meaning;
         let [Measure::Count(table)] = meaning.measures[..] else { return None };
-        let [(child @ Measure::Count(counted), ..)] = meaning.having[..] else { return None };
+        let [(child @ (Measure::Count(_) | Measure::Made(Func::Sum, _)), ..)] = meaning.having[..] else {
+            return None;
+        };
+        let counted = child.table();
         let plain = meaning.groups.is_empty()
             && meaning.items.is_empty()
             && meaning.unit.is_none()
@@ -63,6 +66,50 @@ impl Planner<'_> {
         meaning.measures = vec![child];
         meaning.groups = vec![Group::Table(table)];
         Some(table)
+    }
+
+    /// `categories with sales above 700000`, `customers who spent over 5000`: of what each of them sold or spent together, and
+    /// not of single sales.
+    pub(super) fn sums_of_things(&mut self) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        let plain = meaning.groups.is_empty()
+            && meaning.unit.is_none()
+            && !meaning.trend
+            && meaning.rank.is_none()
+            && meaning.having.is_empty()
+            && meaning.share.is_none();
+        let sums = |filter: &Filter| matches!(filter.test, Test::Number(..)) && self.sums(filter.place);
+        let mut found = meaning.filters.iter().enumerate().filter(|(_, filter)| sums(filter));
+        let (Some((at, filter)), None) = (found.next(), found.next()) else { return Ok(()) };
+        let place = filter.place;
+        // `customers with orders over 500`: an order.
+        if !plain || meaning.tables.contains(&place.table) {
+            return Ok(());
+        }
+        let is_kind = |item: &Place| {
+            self.schema.field(*item).kind() == Kind::Text
+                && self.schema.title(item.table) != Some(*item)
+                && self.schema.key(item.table) != Some(*item)
+        };
+        let things = match (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
+            ([], items, _) if !items.is_empty() && items.iter().all(is_kind) => {
+                items.iter().map(|item| Group::Field(*item)).collect()
+            }
+            ([], _, [table]) => vec![Group::Table(*table)],
+            ([Measure::Count(table)], [], _) => vec![Group::Table(*table)],
+            _ => return Ok(()),
+        };
+        if !things.iter().all(|group: &Group| self.has_one(place.table, group.table())) {
+            return Err(Unclear::Shape);
+        }
+        let Test::Number(compare, number) = self.meaning.filters.remove(at).test else { return Ok(()) };
+        let sum = Measure::Made(Func::Sum, place);
+        self.meaning.having.push((sum, compare, number));
+        if self.meaning.measures.is_empty() {
+            self.meaning.measures.push(sum);
+            self.meaning.groups = things;
+        }
+        Ok(())
     }
 
     /// `average sales amount per customer`: of what each of them bought, and not of single sales.
@@ -172,7 +219,21 @@ impl Planner<'_> {
         {
             return Err(Unclear::Shape);
         }
-        if meaning.earlier.is_some() {
+        if meaning.earlier.is_some()
+            || meaning.of_total && (meaning.groups.len() > 1 || meaning.unit.is_some())
+        {
+            return Err(Unclear::Shape);
+        }
+        // `revenue per customer by member level` is an average of customers' sums.
+        let per_thing = meaning.groups.iter().any(|group| matches!(group, Group::Table(_)));
+        if meaning.per && per_thing && meaning.groups.len() > 1 && self.each.is_none() {
+            return Err(Unclear::Shape);
+        }
+        // `average order amount of customers with more than one order` may be of each of them.
+        let is_made = |measure: &Measure| matches!(measure, Measure::Made(..));
+        let of_having = |measure: &Measure| meaning.having.iter().any(|(known, ..)| known == measure);
+        let compares_others = meaning.measures.iter().any(|measure| is_made(measure) && !of_having(measure));
+        if meaning.groups.is_empty() && !meaning.having.is_empty() && compares_others {
             return Err(Unclear::Shape);
         }
         // `the share of revenue that comes from Beijing`: of an amount, while a share counts rows.
@@ -181,8 +242,7 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         // An average of single sales per day, or per customer, is not what is meant.
-        let of_sales =
-            |measure: &Measure| matches!(measure, Measure::Made(Func::Average, place) if self.flows(*place));
+        let of_sales = |measure: &Measure| matches!(measure, Measure::Made(Func::Average | Func::Median, place) if self.flows(*place));
         let of_things = meaning.groups.iter().any(|group| matches!(group, Group::Table(_)));
         if meaning.measures.iter().any(of_sales) && (of_things || meaning.unit.is_some() || meaning.trend) {
             return Err(Unclear::Shape);

@@ -53,6 +53,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     if planner.meaning.occasion.is_some() {
         return planner.occasions();
     }
+    planner.sums_of_things()?;
     planner.rank_by_sales(&known.names);
     planner.rank_in_each();
     let counted = planner.count_of_groups();

@@ -177,7 +177,8 @@ impl Planner<'_> {
             let time = query.time.ok_or(Unclear::Shape)?;
             query.shape = Shape::Series;
             query.unit = Some(unit);
-            if !meaning.groups.is_empty() {
+            let is_median = |column: &Column| matches!(column.expr, Expr::Made(Func::Median, _));
+            if !meaning.groups.is_empty() || query.columns.iter().any(is_median) {
                 // A calendar per group would be mostly empty: shows only days with rows.
                 query.calendar = None;
                 query.groups.insert(0, Expr::Start(unit, time));

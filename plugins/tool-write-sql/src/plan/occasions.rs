@@ -26,11 +26,23 @@ impl Planner<'_> {
             && meaning.items.is_empty()
             && meaning.without.is_none()
             && meaning.against.is_none()
-            && !meaning.growth;
+            && meaning.earlier.is_none()
+            && meaning.share.is_none()
+            && !(meaning.growth || meaning.cumulative || meaning.of_total)
+            && !(meaning.averages_groups || meaning.different || meaning.top || meaning.which);
         if !is_plain {
             return Err(Unclear::Shape);
         }
         let (actor, child) = self.those_who()?;
+        // `orders from returning customers` are orders.
+        let asked =
+            meaning.measures.first().map(|measure| measure.table()).or(meaning.tables.first().copied());
+        let is_other = asked.is_some_and(|table| table != actor && occasion != Occasion::Repeated);
+        // Whether the first one of all is meant, or the first one of those, is open.
+        let narrows = meaning.filters.iter().any(|filter| filter.place.table == child.table);
+        if is_other || meaning.new.is_some() || narrows && occasion != Occasion::Repeated {
+            return Err(Unclear::Shape);
+        }
         let time = self.time_of(child.table)?;
         let mut query = self.start(child.table, Shape::Value);
         query.time = Some(time);

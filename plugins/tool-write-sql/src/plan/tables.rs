@@ -211,7 +211,10 @@ impl Planner<'_> {
             .drain(..)
             .partition(|filter| filter.place.table == without || self.beyond.contains(&filter.place.table));
         query.conditions = outside;
-        if query.time.is_some_and(|time| time.table != entity) {
+        // `没买过龙井`: which orders must not exist is open.
+        let is_of_many =
+            |filter: &Filter| filter.place.table != entity && !self.has_one(entity, filter.place.table);
+        if query.conditions.iter().any(is_of_many) || query.time.is_some_and(|time| time.table != entity) {
             return Err(Unclear::Shape);
         }
         let mut steps = rest.to_vec();

@@ -1,7 +1,7 @@
 //! Finds the time field that a question means: the one that its verb names, or else its table's usual one.
 
-use super::Planner;
 use super::query::Query;
+use super::{Planner, ROWS_MAX};
 use crate::calendar::{Range, Unit};
 use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Test, Unclear};
@@ -45,7 +45,7 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         match (range, unit) {
-            _ if let Some(periods) = periods => self.compare(query, place, periods),
+            _ if let Some(periods) = periods => self.compare(query, place, periods)?,
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
             // Something pending has no time of its approval.
             (None, None) if self.is_in_state(place.table) => return Err(Unclear::Shape),
@@ -59,6 +59,15 @@ impl Planner<'_> {
             _ => None,
         };
         query.calendar = unit.map(|unit| (unit, range.and_then(until_today)));
+        // More rows than are shown, and than some databases count to.
+        let is_long =
+            |(unit, range): (Unit, Option<Range>)| match range.map(|range| (range.from, range.before)) {
+                Some((Some(from), Some(before))) => unit.later(from, ROWS_MAX as i64) < before,
+                _ => false,
+            };
+        if query.calendar.is_some_and(is_long) {
+            return Err(Unclear::Shape);
+        }
         Ok(())
     }
 

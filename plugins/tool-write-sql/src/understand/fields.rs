@@ -200,7 +200,12 @@ impl Reader<'_> {
     }
 
     pub(super) fn group(&mut self, place: Place) -> Result<(), Unclear> {
-        if self.schema.field(place).kind() == Kind::Date || self.is_amount(place) {
+        let counts = name_words(&self.schema.field(place).name)
+            .iter()
+            .any(|word| matches!(word.as_str(), "num" | "count" | "total" | "qty"));
+        let is_count =
+            counts && self.schema.field(place).is_number() && !self.schema.field(place).names_identity();
+        if self.schema.field(place).kind() == Kind::Date || self.is_amount(place) || is_count {
             return self.unclear();
         }
         self.meaning.groups.push(Group::Field(place));
@@ -260,7 +265,7 @@ impl Reader<'_> {
             self.several = self.is_plural();
         }
         let word = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
-        self.meaning.listed |= word.is_ascii() && singular(&word) != word;
+        self.meaning.listed |= word.is_ascii() && singular(&word) != word && !self.is_amount(place);
         // A second field after `by city` and `and` is a second group.
         if self.last == Last::Group
             && self.at > 0

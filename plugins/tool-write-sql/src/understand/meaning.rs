@@ -165,6 +165,8 @@ pub struct Meaning {
     pub cumulative: bool,
     /// Each number as a percentage of all together.
     pub of_total: bool,
+    /// The field of which the most common value is asked for.
+    pub common: Option<Place>,
     pub occasion: Option<Occasion>,
     pub chart: Option<Chart>,
 }

@@ -54,7 +54,16 @@ impl Reader<'_> {
             Chunk::Range(_) | Chunk::Number(_) => true,
             _ => false,
         };
-        if self.pieces[self.at + 1..].iter().any(narrows) {
+        // `above the average of their category`
+        let rest: Vec<&Chunk> = self.pieces[self.at + 1..]
+            .iter()
+            .map(|piece| &piece.chunk)
+            .filter(|chunk| !matches!(chunk, Chunk::Op(Op::Filler)))
+            .collect();
+        let of_group = rest.windows(2).any(|pair| {
+            matches!(pair[0], Chunk::Op(Op::Of | Op::Each)) && matches!(pair[1], Chunk::Named(_))
+        });
+        if of_group || self.pieces[self.at + 1..].iter().any(narrows) {
             return self.unclear();
         }
         self.filter(place, Test::Versus(compare, func))

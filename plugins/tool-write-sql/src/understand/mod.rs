@@ -15,6 +15,8 @@ mod repair;
 mod things;
 mod verbs;
 
+use std::collections::HashSet;
+
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::words;
@@ -74,12 +76,13 @@ impl Read {
             if !is_unknown(&run[0]) {
                 continue;
             }
-            let words: Vec<&str> = run.iter().map(|piece| piece.text.as_str()).take(RUN_MAX).collect();
-            for length in (1..=words.len()).rev() {
+            let words: Vec<&str> = run.iter().map(|piece| piece.text.as_str()).collect();
+            for length in (1..=words.len().min(RUN_MAX)).rev() {
                 texts.extend(words.windows(length).map(|words| words.join(" ")));
             }
         }
-        texts.dedup();
+        let mut seen = HashSet::new();
+        texts.retain(|text| seen.insert(text.clone()));
         texts.truncate(UNKNOWN_MAX);
         texts
     }

@@ -150,10 +150,7 @@ impl Names {
         let mut names = whole;
         // `amt`, of which the comment says `amount of the order`
         for told in english_name(&field.comment, &names) {
-            for owner in own {
-                self.add([owner.clone(), told.clone()].concat(), Named::Field(place, Fit::Own));
-            }
-            self.add(told, Named::Field(place, Fit::Whole));
+            self.add(told, Named::Field(place, Fit::Part));
         }
         for alias in aliases {
             self.add(alias, Named::Field(place, Fit::Part));
@@ -174,7 +171,8 @@ impl Names {
                 && name.len() > 1
                 && let Some(yes) = yes_of(&field.values)
             {
-                self.add(name[1..].to_vec(), Named::Value(place, yes));
+                self.add(name[1..].to_vec(), Named::Value(place, yes.clone()));
+                self.add(name.clone(), Named::Value(place, yes));
             }
             for from in (1..name.len()).filter(|_| !flag) {
                 let part = &name[from..];

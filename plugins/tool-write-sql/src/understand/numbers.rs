@@ -13,6 +13,17 @@ use crate::words::phrases::{Compare, DURATION, Op};
 const LENGTHS: &[&str] = &["longer than", "shorter than", "longer", "shorter"];
 
 impl Compare {
+    /// The same of the other side: `less than 3 days ago` is after that day.
+    pub(super) fn mirrored(self) -> Compare {
+        match self {
+            Compare::More => Compare::Less,
+            Compare::AtLeast => Compare::AtMost,
+            Compare::Less => Compare::More,
+            Compare::AtMost => Compare::AtLeast,
+            same => same,
+        }
+    }
+
     /// `not over 500`.
     fn turned(self) -> Compare {
         match self {

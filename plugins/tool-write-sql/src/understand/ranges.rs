@@ -7,7 +7,7 @@ use super::read::{Last, Reader, Waiting};
 use crate::calendar::Range;
 use crate::schema::{Kind, Place};
 use crate::words::english::singular;
-use crate::words::phrases::{Compare, Op};
+use crate::words::phrases::{Compare, Earlier, Op};
 
 impl Reader<'_> {
     pub(super) fn days(&mut self, compare: Compare) -> Result<(), Unclear> {
@@ -49,12 +49,23 @@ impl Reader<'_> {
         if self.takes_not() {
             return self.unclear();
         }
+        let is_ago = ["ago", "前"].iter().any(|end| self.pieces[self.at].text.ends_with(end));
+        let begins_from = self.at > 0 && self.pieces[self.at - 1].text.eq_ignore_ascii_case("from")
+            || self.pieces[self.at].text.to_lowercase().starts_with("from ");
+        let single = self.at;
         let range = self.range_to(range)?;
         let compare =
             match self.take_last(|waiting| matches!(waiting, Waiting::Days(_) | Waiting::Compare(_))) {
+                // `less than 30 days ago` is later than that day.
+                Some(Waiting::Compare(compare)) if is_ago => Some(compare.mirrored()),
                 Some(Waiting::Days(compare) | Waiting::Compare(compare)) => Some(compare),
+                _ if self.goes_on_from_here() => Some(Compare::AtLeast),
                 _ => None,
             };
+        // `change from last month`
+        if begins_from && single == self.at && compare.is_none() && self.asks_for_growth() {
+            self.compared = true;
+        }
         if let Some(number) = self.year_number(range) {
             return self.year(number, compare);
         }
@@ -68,10 +79,20 @@ impl Reader<'_> {
             return self.filter(place, Test::Days(range));
         }
         let compared = self.is_compared() && self.meaning.against.is_none();
+        let text = self.pieces[self.at].text.to_lowercase();
+        let is_last =
+            ["last month", "last week", "last quarter", "上月", "上个月", "上周", "上季度", "上个季度"]
+                .iter()
+                .any(|word| text.ends_with(word));
         match &mut self.meaning.range {
             known @ None => *known = Some(range),
             Some(known) if known.before.is_none() && range.from.is_none() => known.before = range.before,
-            Some(known) if *known == range => {}
+            Some(known) if *known == range && !compared => {}
+            // `10月与上月相比`: the month before that, whatever is last month today.
+            Some(known) if compared && is_last && known.previous() != Some(range) => {
+                self.meaning.against = Some(Against::Earlier(Earlier::Period));
+            }
+            Some(known) if compared && *known == range => {}
             // `this month compared with last month`: the later days are asked for.
             Some(known) if compared => {
                 let (now, before) = if known.from > range.from { (*known, range) } else { (range, *known) };
@@ -81,6 +102,19 @@ impl Reader<'_> {
             Some(_) => return self.unclear(),
         }
         Ok(())
+    }
+
+    /// `from October on`
+    fn goes_on_from_here(&self) -> bool {
+        let next = self.pieces.get(self.at + 1).map(|piece| piece.text.to_lowercase());
+        next.is_some_and(|next| matches!(next.as_str(), "on" | "onward" | "onwards"))
+    }
+
+    fn asks_for_growth(&self) -> bool {
+        let asks = |piece: &super::link::Piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Growth | Op::Over(_) | Op::ComparedWith))
+        };
+        self.pieces.iter().any(asks)
     }
 
     fn is_compared(&self) -> bool {
@@ -96,6 +130,12 @@ impl Reader<'_> {
             || matches!(joint, Some(Chunk::Op(Op::And)))
                 && self.pieces.get(self.at + 3).is_some_and(|piece| piece.chunk == Chunk::Op(Op::Within));
         match self.pieces.get(self.at + 2).map(|piece| &piece.chunk) {
+            // `growth from September to October`
+            Some(Chunk::Range(last)) if goes_on && range.from < last.from && self.asks_for_growth() => {
+                self.at += 2;
+                self.meaning.against = Some(Against::Days(range));
+                Ok(*last)
+            }
             Some(Chunk::Range(last)) if goes_on && range.from < last.before => {
                 self.at += 2;
                 Ok(Range::of(range.from, last.before))

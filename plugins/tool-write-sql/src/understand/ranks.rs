@@ -6,7 +6,7 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
 use crate::words::english::{name_words, singular};
-use crate::words::phrases::DURATION;
+use crate::words::phrases::{DURATION, Op};
 
 /// Words for the greatest and the least with the fields that they are about.
 const SIZES: &[(&str, &[&str])] = &[
@@ -79,7 +79,10 @@ impl Reader<'_> {
 
     /// `the highest price`, `价格最高的`.
     pub(super) fn extreme(&mut self, greatest: bool) -> Result<(), Unclear> {
-        let before = self.is_chinese();
+        // `平均订单金额和最大订单金额`: of what follows.
+        let is_joined =
+            self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And) | Chunk::Mark);
+        let before = self.is_chinese() && !is_joined;
         match self.last {
             Last::Measure(measure) if before => {
                 self.not_shown(measure);
@@ -140,6 +143,7 @@ impl Reader<'_> {
         if self.meaning.limit.is_none() && last.is_ascii() && singular(last) == last {
             self.meaning.limit = Some(1);
         }
+        self.meaning.common = Some(place);
         self.group(place)?;
         self.rank(By::Measure(Measure::Count(place.table)), most)
     }

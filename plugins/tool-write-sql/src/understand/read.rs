@@ -187,6 +187,8 @@ impl Reader<'_> {
 
     fn op(&mut self, op: Op) -> Result<(), Unclear> {
         match op {
+            Op::Filler if self.is_exclusive() => return self.unclear(),
+            Op::All if self.is_universal() => return self.unclear(),
             Op::Filler => {
                 self.meaning.listed |= LISTS.contains(&self.pieces[self.at].text.to_lowercase().as_str());
             }
@@ -320,12 +322,43 @@ impl Reader<'_> {
             Op::Again => self.occasion(Occasion::Again)?,
             Op::Repeat => self.occasion(Occasion::Repeated)?,
             // `books that contain chapters` only ties them together.
+            // `products containing 'tea'`: their names.
+            Op::Has(part) if self.is_title_here() => {
+                if let Last::Table(table) = self.last
+                    && let Some(title) = self.schema.title(table)
+                {
+                    self.last = Last::Field(title);
+                    self.meaning.items.push(title);
+                    self.waiting.push(Waiting::Has(part));
+                }
+            }
             Op::Has(part) if self.is_text_here() => self.waiting.push(Waiting::Has(part)),
+            Op::Has(_) if self.is_quoted_next() => return self.unclear(),
             Op::Has(Part::Inside) => self.link()?,
             Op::Has(Part::Beginning) => return self.unclear(),
             Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())
+    }
+
+    /// `customers who use only the app`: none of the others.
+    fn is_exclusive(&self) -> bool {
+        let text = self.pieces[self.at].text.to_lowercase();
+        let says = matches!(text.as_str(), "only" | "only the" | "just");
+        says && self.at > 0
+            && self.pieces[..self.at].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)))
+    }
+
+    /// `customers whose orders were all shipped`: each of them.
+    fn is_universal(&self) -> bool {
+        let is_value = matches!(self.next_piece(), Some(Chunk::Named(named))
+            if named.iter().any(|named| matches!(named, Named::Value(..))));
+        let before = self.at.checked_sub(1).map(|at| &self.pieces[at]);
+        let says = before.is_some_and(|piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Is))
+                || matches!(piece.text.to_lowercase().as_str(), "were" | "was" | "are" | "is")
+        });
+        is_value && says
     }
 
     /// `live in Beijing`: only ties the next piece to the previous one.
@@ -521,9 +554,20 @@ impl Reader<'_> {
         self.filter(place, Test::Has(part, text))
     }
 
+    fn is_title_here(&self) -> bool {
+        let Last::Table(table) = self.last else { return false };
+        self.schema.title(table).is_some() && self.is_quoted_next()
+    }
+
     /// Whether a field of texts precedes, and a quoted text follows.
     fn is_text_here(&self) -> bool {
         let Last::Field(place) = self.last else { return false };
+        self.schema.field(place).kind() == Kind::Text
+            && self.meaning.items.last() == Some(&place)
+            && self.is_quoted_next()
+    }
+
+    fn is_quoted_next(&self) -> bool {
         let is_quoted = |piece: &Piece| {
             matches!(piece.chunk, Chunk::Quoted)
                 || matches!(&piece.chunk, Chunk::Named(named)
@@ -532,9 +576,7 @@ impl Reader<'_> {
         let next = self.pieces[self.at + 1..]
             .iter()
             .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Of)));
-        self.schema.field(place).kind() == Kind::Text
-            && self.meaning.items.last() == Some(&place)
-            && next.is_some_and(is_quoted)
+        next.is_some_and(is_quoted)
     }
 
     pub(super) fn filter(&mut self, place: Place, test: Test) -> Result<(), Unclear> {

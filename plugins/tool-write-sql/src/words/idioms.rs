@@ -87,6 +87,8 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much has ", " grown", "growth of {}"),
     ("by how much did ", " grow", "growth of {}"),
     ("how much did ", " increase", "growth of {}"),
+    ("how did ", " change from ", "growth of {} from "),
+    ("how much did ", " change from ", "growth of {} from "),
     ("how did ", " develop", "trend of {}"),
     ("how did ", " evolve", "trend of {}"),
     ("how did ", " change", "trend of {}"),
@@ -164,9 +166,13 @@ pub fn plainer(question: &str) -> String {
     let mut plain = question.to_owned();
     for (idiom, instead) in CHINESE {
         // `多少单` is not in `多少单位`.
-        let is_whole = |at: usize| !plain[at + idiom.len()..].starts_with(['位', '价', '品', '元', '子']);
-        if plain.find(idiom).is_some_and(is_whole) {
-            plain = plain.replace(idiom, instead);
+        let is_whole = |at: &usize| {
+            !plain[at + idiom.len()..].starts_with(['位', '价', '品', '元', '子'])
+                && !is_quoted(&plain[..*at])
+        };
+        let places: Vec<usize> = plain.match_indices(idiom).map(|(at, _)| at).filter(is_whole).collect();
+        for at in places.into_iter().rev() {
+            plain.replace_range(at..at + idiom.len(), instead);
         }
     }
     if plain.starts_with("不同") && !plain.starts_with("不同的") {
@@ -213,9 +219,30 @@ fn found(text: &str, words: &str, from: usize) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     lower.get(from..)?.match_indices(words).map(|(at, _)| from + at).find(|at| {
         let (head, tail) = (&text[..*at], &text[at + words.len()..]);
+        if is_quoted(head) {
+            return false;
+        }
         let begins = !head.ends_with(is_word) || words.starts_with(' ');
         begins && (!tail.starts_with(is_word) || words.ends_with(' '))
     })
+}
+
+/// Whether what follows is within quotation marks.
+fn is_quoted(head: &str) -> bool {
+    let open = |begin: char, end: char| head.matches(begin).count() > head.matches(end).count();
+    let letters: Vec<char> = head.chars().collect();
+    // An apostrophe within a word is none.
+    let marks = (0..letters.len()).filter(|at| {
+        let beside = |place: Option<usize>| {
+            place.and_then(|place| letters.get(place)).is_some_and(|c| c.is_alphanumeric())
+        };
+        letters[*at] == '\'' && !(beside(at.checked_sub(1)) && beside(Some(at + 1)))
+    });
+    head.matches('"').count() % 2 == 1
+        || marks.count() % 2 == 1
+        || open('“', '”')
+        || open('‘', '’')
+        || open('「', '」')
 }
 
 fn around(text: &str, before: &str, after: &str) -> Option<(usize, std::ops::Range<usize>, usize)> {

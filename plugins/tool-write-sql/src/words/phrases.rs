@@ -184,7 +184,7 @@ pub const DURATION: &[&str] = &["duration", "seconds", "second", "elapsed", "ms"
 /// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
     (
-        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also",
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also|onward|onwards",
         Op::Filler,
     ),
     (
@@ -402,7 +402,7 @@ const CHINESE: &[(&str, Op)] = &[
         Op::Filler,
     ),
     ("使用|拥有|属于|来自|住在|位于", Op::Link),
-    ("包含|含有|含|包括", Op::Has(Part::Inside)),
+    ("包含|含有|包括", Op::Has(Part::Inside)),
     ("到|至", Op::To),
     ("之间|间", Op::Within),
     ("位|条|次|件|笔|台|张|个|家|款|份|项", Op::Piece),
@@ -476,7 +476,7 @@ const CHINESE: &[(&str, Op)] = &[
     ("以来|自|自从|起", Op::Since),
     ("为止|截至|截止", Op::Until),
     ("介于", Op::Between),
-    ("没有|没|不|未|无|从未|除了|非", Op::Not),
+    ("没有|没|不|未|无|从未|除了|非|不含|不包含|不包括|不算|去掉|去除|排除|剔除|不要", Op::Not),
     ("且|并且|而且|和|与|及|以及|、", Op::And),
     ("或|或者", Op::Or),
     ("为|叫|名为", Op::Is),

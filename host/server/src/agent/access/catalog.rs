@@ -12,7 +12,7 @@ use lakeport_catalog::terms::Needles;
 use super::own::{self, OwnTable};
 use super::search;
 use super::sources::Sources;
-use super::{TopicAccess, error, of_store, page_of};
+use super::{PAGE_MAX, TopicAccess, error, of_store, offset_of, page_of};
 use crate::tables;
 
 /// Tables of one `get`, by the contract.
@@ -59,7 +59,15 @@ impl TopicAccess {
         let index = self.state.catalog.read();
         let mut tables: Vec<Seen<'_>> =
             seen(sources, index.iter()).filter(|table| fits(filter, table, sources)).collect();
-        tables.sort_by_cached_key(|table| table.place(sources));
+        // Only what is shown, and what stands before it, is put in order.
+        let by_place = |one: &Seen<'_>, other: &Seen<'_>| one.place(sources).cmp(&other.place(sources));
+        let last = offset_of(page)?.saturating_add(PAGE_MAX);
+        if last < tables.len() {
+            tables.select_nth_unstable_by(last, by_place);
+            tables[..last].sort_by(by_place);
+        } else {
+            tables.sort_by(by_place);
+        }
         let (tables, next) = page_of(tables, page)?;
         Ok(TablePage { tables: tables.iter().map(|table| table.head(sources)).collect(), next })
     }
@@ -85,7 +93,7 @@ impl TopicAccess {
                     && is(datasource, seen.datasource(sources))
             })
             .collect();
-        found.sort_by_cached_key(|table| table.place(sources));
+        found.sort_by(|one, other| one.place(sources).cmp(&other.place(sources)));
         Ok(found.iter().take(RESOLVED_MAX).map(|table| table.head(sources)).collect())
     }
 
@@ -193,8 +201,8 @@ impl Seen<'_> {
     }
 
     /// The sort key.
-    fn place(&self, sources: &Sources) -> (String, String, String) {
-        (self.datasource(sources).to_owned(), self.database().to_owned(), self.name().to_owned())
+    fn place<'s>(&'s self, sources: &'s Sources) -> (&'s str, &'s str, &'s str) {
+        (self.datasource(sources), self.database(), self.name())
     }
 }
 

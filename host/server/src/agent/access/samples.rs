@@ -21,9 +21,8 @@ use crate::datasources::{Datasource, OWN_NAME};
 
 /// Fields of one call, by the contract.
 const FIELDS_MAX: usize = 50;
-/// Texts that are looked for in one call, by the contract; longer ones are no values that people write.
+/// Texts that are looked for in one call, by the contract.
 const TEXTS_MAX: usize = 20;
-const TEXT_SOUGHT_MAX_CHARS: usize = 200;
 /// Values of one field, by the contract.
 const VALUES_MAX: u32 = 20;
 /// Rows of the table that are read.
@@ -156,7 +155,7 @@ impl TopicAccess {
             return Err(error("limit_exceeded", message));
         }
         let table = self.table_with(table, fields).await?;
-        let is_short = |text: &&String| !text.is_empty() && text.chars().count() <= TEXT_SOUGHT_MAX_CHARS;
+        let is_short = |text: &&String| !text.is_empty() && text.chars().count() <= TEXT_MAX_CHARS;
         let sought: Vec<String> = texts.iter().filter(is_short).flat_map(|text| spellings(text)).collect();
         if sought.is_empty() || fields.is_empty() {
             return Ok(Vec::new());
@@ -177,7 +176,11 @@ impl TopicAccess {
                     let cells = answer.rows.into_iter().filter_map(|row| shown(row.into_iter().next()?));
                     found.extend(cells.map(|value| FoundValue { field: field.clone(), value }));
                 }
-                // If one field of a table takes too long, the others would, too.
+                // If one field of a table takes too long, the others would, too, and other tables.
+                Err(cause) if cause.code == "timeout" && found.is_empty() => {
+                    session.close().await;
+                    return Err(cause);
+                }
                 Err(cause) if cause.code == "timeout" => break,
                 Err(cause) if cause.code == "upstream_failed" => {}
                 Err(cause) => {

@@ -1,8 +1,13 @@
 //! The end of a question: what still waits is completed, or the question is refused.
 
 use super::{Piece, Reader, Waiting, Whole};
+use crate::schema::Kind;
+use crate::schema::Place;
 use crate::understand::link::Chunk;
-use crate::understand::meaning::{Against, By, Filter, Meaning, Measure, Test, Unclear};
+use crate::understand::meaning::{Against, By, Filter, Group, Meaning, Measure, Test, Unclear};
+use crate::understand::names::Named;
+use crate::words::concept;
+use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
 
 impl Reader<'_> {
@@ -30,6 +35,10 @@ impl Reader<'_> {
             self.share_of(whole)?;
         }
         self.compared_days()?;
+        // `每月累计销售额`
+        if self.meaning.unit.is_some() && self.pieces.iter().any(|piece| piece.text == "累计") {
+            self.meaning.cumulative = true;
+        }
         // `our best customers`
         if self.waiting == [Waiting::Top] {
             self.waiting.clear();
@@ -53,6 +62,14 @@ impl Reader<'_> {
         }
         // `Who makes the most money?` asks for something that nothing names.
         let asks_who = self.pieces.first().is_some_and(|piece| piece.text.eq_ignore_ascii_case("who"));
+        if asks_who
+            && self.meaning.items.is_empty()
+            && self.meaning.groups.is_empty()
+            && let Some(place) = self.actor_of_verb()
+        {
+            self.meaning.verbs.clear();
+            self.meaning.groups.push(Group::Field(place));
+        }
         if asks_who && self.meaning.tables.is_empty() && self.meaning.items.is_empty() {
             return Err(Unclear::Shape);
         }
@@ -78,6 +95,16 @@ impl Reader<'_> {
                 || piece.text.eq_ignore_ascii_case("from")
         };
         self.meaning.bare = self.pieces.iter().all(is_bare);
+        // `cities without gold customers`: of groups, and not of rows.
+        let is_kind = |item: &Place| {
+            self.schema.field(*item).kind() == Kind::Text
+                && self.schema.title(item.table) != Some(*item)
+                && self.schema.key(item.table) != Some(*item)
+        };
+        let items = &self.meaning.items;
+        if !items.is_empty() && items.iter().all(is_kind) && self.lacks_a_value() {
+            return Err(Unclear::Shape);
+        }
         if contradicts(&self.meaning.filters) {
             return Err(Unclear::Shape);
         }
@@ -87,6 +114,33 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// Whether `no` or `without` stands before a value.
+    fn lacks_a_value(&self) -> bool {
+        let lacks = |piece: &Piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Not)) && LACKING.contains(&piece.text.to_lowercase().as_str())
+        };
+        let is_value = |piece: &Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+            if named.iter().any(|named| matches!(named, Named::Value(..))))
+        };
+        self.pieces.windows(2).any(|pair| lacks(&pair[0]) && is_value(&pair[1]))
+    }
+
+    /// `Who submitted the most publications?` The field `submitted_by` of what is counted.
+    fn actor_of_verb(&self) -> Option<Place> {
+        let counted = match (self.meaning.rank, &self.meaning.measures[..]) {
+            (Some((By::Measure(Measure::Count(table)), _)), _) => table,
+            (None, [Measure::Count(table)]) => *table,
+            _ => return None,
+        };
+        let said: Vec<String> = self.pieces.iter().map(|piece| concept(&piece.text.to_lowercase())).collect();
+        let mut fields = self.schema.places(counted).filter(|place| {
+            let words = name_words(&self.schema.field(*place).name);
+            matches!(&words[..], [verb, by] if by == "by" && said.contains(&concept(verb)))
+        });
+        fields.next().filter(|_| fields.next().is_none())
+    }
+
     /// `share of`: of a number in each group, of a number's sum, or of rows.
     fn share_of(&mut self, whole: Whole) -> Result<(), Unclear> {
         let amount = match (&self.meaning.measures[..], &self.meaning.items[..]) {
@@ -94,19 +148,22 @@ impl Reader<'_> {
             ([Measure::Made(Func::Sum, place)], []) => Some(*place),
             _ => None,
         };
-        let has_value = self.meaning.filters.iter().any(|filter| matches!(filter.test, Test::Among(_, true)));
+        let values = self.meaning.filters.iter().filter(|filter| is_value(filter)).count();
         let grouped = !self.meaning.groups.is_empty();
+        if self.is_share_of_days() || self.share_follows_a_value() {
+            return Err(Unclear::Shape);
+        }
         // `as a share of the total`
-        if whole == Whole::Numbers
-            && amount.is_none()
-            && !has_value
-            && self.meaning.tables.is_empty()
-            && !grouped
-        {
+        let is_alone = amount.is_none() && values == 0 && self.meaning.tables.is_empty() && !grouped;
+        if whole == Whole::Numbers && is_alone {
             self.meaning.of_total = true;
             return Ok(());
         }
-        if whole == Whole::Numbers && grouped && (amount.is_some() || !has_value) {
+        // `每个城市中gold会员的销售额占比`: of the city's, or of all.
+        if whole == Whole::Numbers && grouped && values > 0 {
+            return Err(Unclear::Shape);
+        }
+        if whole == Whole::Numbers && grouped {
             self.meaning.of_total = true;
             if let Some(place) = amount {
                 self.meaning.items.clear();
@@ -117,13 +174,62 @@ impl Reader<'_> {
             }
             return Ok(());
         }
-        let Some(place) = amount.filter(|_| !grouped) else { return self.rate() };
-        let is_value = |filter: &Filter| matches!(filter.test, Test::Among(_, true));
-        let at = self.meaning.filters.iter().rposition(is_value).ok_or(Unclear::Shape)?;
-        self.meaning.share = Some(self.meaning.filters.remove(at));
-        self.meaning.items.clear();
-        self.meaning.measures = vec![Measure::Part(place)];
-        Ok(())
+        let at = self.value_of_share(values)?;
+        let filter = self.meaning.filters.remove(at);
+        match amount.filter(|_| !grouped) {
+            Some(place) => {
+                self.meaning.share = Some(filter);
+                self.meaning.items.clear();
+                self.meaning.measures = vec![Measure::Part(place)];
+                Ok(())
+            }
+            None => {
+                self.meaning.filters.push(filter);
+                self.rate()
+            }
+        }
+    }
+
+    /// Which condition the share is of. Of several it is what is said of the others: `what share of app orders were
+    /// cancelled`; without such a word it is the first one: `the share of cancelled orders in Beijing`.
+    fn value_of_share(&self, values: usize) -> Result<usize, Unclear> {
+        let mut places = (0..self.meaning.filters.len()).filter(|at| is_value(&self.meaning.filters[*at]));
+        let is_value_piece = |piece: &Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+            if named.iter().any(|named| matches!(named, Named::Value(..))))
+        };
+        let valued: Vec<usize> =
+            (0..self.pieces.len()).filter(|at| is_value_piece(&self.pieces[*at])).collect();
+        let (Some(&first), Some(&last)) = (valued.first(), valued.last()) else { return Err(Unclear::Shape) };
+        let between = &self.pieces[first..last];
+        if values > 1 && between.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::And) | Chunk::Mark)) {
+            return Err(Unclear::Shape);
+        }
+        let says = between.iter().any(|piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Is)) || SAYING.contains(&piece.text.to_lowercase().as_str())
+        });
+        let place =
+            if values > 1 && !says && !self.is_chinese_here() { places.next() } else { places.next_back() };
+        place.ok_or(Unclear::Shape)
+    }
+
+    /// `what percentage of app orders were in October`: of the days, and not of the value.
+    fn is_share_of_days(&self) -> bool {
+        self.pieces.windows(2).any(|pair| {
+            let says = matches!(pair[0].chunk, Chunk::Op(Op::Is | Op::Link))
+                || SAYING.contains(&pair[0].text.to_lowercase().as_str());
+            says && matches!(pair[1].chunk, Chunk::Range(_))
+        })
+    }
+
+    /// `Longjing as a percentage of green tea sales`
+    fn share_follows_a_value(&self) -> bool {
+        let is_value_piece = |piece: &&Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+            if named.iter().any(|named| matches!(named, Named::Value(..))))
+        };
+        let share = self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Op(Op::Share)));
+        share.is_some_and(|at| self.pieces[..at].iter().any(|piece| is_value_piece(&piece)))
     }
 
     /// The days with which the question compares.
@@ -132,6 +238,21 @@ impl Reader<'_> {
             return Ok(());
         }
         let meaning = &mut self.meaning;
+        // `北京和上海10月销售额对比`: each of the values.
+        let several =
+            |filter: &&Filter| matches!(&filter.test, Test::Among(values, true) if values.len() > 1);
+        if meaning.against.is_none()
+            && meaning.earlier.is_none()
+            && let Some(filter) = meaning.filters.iter().find(several)
+        {
+            let group = Group::Field(filter.place);
+            let place = filter.place;
+            meaning.joined.retain(|joined| *joined != place);
+            if !meaning.groups.contains(&group) {
+                meaning.groups.push(group);
+            }
+            return Ok(());
+        }
         meaning.against = match (meaning.against, meaning.earlier.take(), meaning.range) {
             (against @ Some(_), None, _) => against,
             (None, Some(earlier), _) => Some(Against::Earlier(earlier)),
@@ -140,6 +261,16 @@ impl Reader<'_> {
         };
         Ok(())
     }
+}
+
+/// Words for what is not there.
+const LACKING: [&str; 4] = ["no", "without", "没有", "无"];
+/// Verbs that say something of what is before them.
+const SAYING: [&str; 8] = ["was", "were", "made", "placed", "came", "come", "comes", "from"];
+
+/// Whether a condition requires a value.
+fn is_value(filter: &Filter) -> bool {
+    matches!(filter.test, Test::Among(_, true))
 }
 
 /// Whether no row can pass: `founded before 2003 and after 2003` asks for two kinds of rows.

@@ -1,0 +1,297 @@
+//! Refuses a query that would not run, would count rows several times, or has a member that its form ignores.
+
+use super::read::Reader;
+use crate::plan::query::{Column, Derived, Expr, Query};
+use crate::schema::{Kind, Place};
+use crate::understand::meaning::{Filter, Test};
+use crate::words::phrases::Func;
+
+impl Reader<'_> {
+    pub(super) fn check(&self, query: &Query, joined: &[usize]) -> Result<(), String> {
+        check_names(query)?;
+        self.check_tables(query, joined)?;
+        self.check_kinds(query)?;
+        check_groups(query)?;
+        check_shapes(query)?;
+        check_derived(query)
+    }
+
+    /// Fields are of joined tables, and no join makes a sum wrong.
+    fn check_tables(&self, query: &Query, joined: &[usize]) -> Result<(), String> {
+        let places = exprs(query).filter_map(place);
+        let places = places.chain(filters(query).map(|filter| filter.place)).chain(query.time);
+        let keys = query.present.iter().chain(&query.absent).map(|related| related.key);
+        if let Some(place) = places.chain(keys).find(|place| !joined.contains(&place.table)) {
+            let name = &self.schema().table(place.table).name;
+            return Err(format!("a field of {name} is used: add {name} to `join`"));
+        }
+        if let Some(step) = query.joins.iter().find(|step| !step.up)
+            && exprs(query).any(adds)
+        {
+            return Err(format!(
+                "the join to {} repeats rows, so that a sum or an average would count them several times: begin `from` the \
+                 table of the number",
+                self.schema().table(step.to()).name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sums are of numbers, and days of times.
+    fn check_kinds(&self, query: &Query) -> Result<(), String> {
+        for expr in exprs(query) {
+            match expr {
+                Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => {
+                    self.is_number(place, "a sum, an average or a median")?;
+                }
+                Expr::Start(_, place) => self.is_time(place)?,
+                _ => {}
+            }
+        }
+        for (expr, test) in &query.having {
+            if let (Expr::Made(_, place), Test::Days(_)) = (expr, test) {
+                self.is_time(*place)?;
+            }
+        }
+        query.time.into_iter().try_for_each(|place| self.is_time(place))?;
+        let related = query.present.iter().chain(&query.absent).flat_map(|related| &related.conditions);
+        filters(query).chain(related).try_for_each(|filter| self.check_test(filter.place, &filter.test))
+    }
+
+    fn check_test(&self, place: Place, test: &Test) -> Result<(), String> {
+        match test {
+            Test::Number(..) | Test::Numbers(_) | Test::Between(..) | Test::Versus(..) => {
+                self.is_number(place, "a comparison with a number")
+            }
+            Test::Days(_) => self.is_time(place),
+            Test::Among(..) | Test::Has(..) if self.schema().field(place).kind() == Kind::Number => {
+                Err(format!("{} holds numbers: compare it with `equal` or `among`", self.name(place)))
+            }
+            Test::AnyOf(tests) => tests.iter().try_for_each(|test| match test {
+                Test::Versus(..) => Err("anyOf: numbers, texts and days only".to_owned()),
+                test => self.check_test(place, test),
+            }),
+            Test::Among(..) | Test::Has(..) | Test::Present => Ok(()),
+        }
+    }
+
+    fn is_number(&self, place: Place, needed_by: &str) -> Result<(), String> {
+        match self.schema().field(place).is_number() {
+            true => Ok(()),
+            false => Err(format!("{} holds no numbers, which {needed_by} needs", self.name(place))),
+        }
+    }
+
+    fn is_time(&self, place: Place) -> Result<(), String> {
+        match self.schema().field(place).kind() {
+            Kind::Date => Ok(()),
+            _ => Err(format!("{} holds no days, as yyyy-MM-dd", self.name(place))),
+        }
+    }
+
+    fn name(&self, place: Place) -> String {
+        format!("{}.{}", self.schema().table(place.table).name, self.schema().field(place).name)
+    }
+}
+
+/// All expressions of a query.
+fn exprs(query: &Query) -> impl Iterator<Item = Expr> {
+    let columns = query.columns.iter().map(|column| column.expr);
+    let order = query.order.iter().map(|(expr, _)| *expr);
+    let having = query.having.iter().map(|(expr, _)| *expr);
+    let all = columns.chain(query.groups.iter().copied()).chain(order).chain(having);
+    let first = query.first_of_each.iter().flat_map(|(of, _)| of.iter().copied());
+    all.chain(query.known).chain(query.averaged).chain(first)
+}
+
+/// All conditions of the rows themselves.
+fn filters(query: &Query) -> impl Iterator<Item = &Filter> {
+    query.conditions.iter().chain(query.outer.iter().flatten()).chain(&query.share)
+}
+
+fn place(expr: Expr) -> Option<Place> {
+    match expr {
+        Expr::Rows => None,
+        Expr::Field(place)
+        | Expr::Present(place)
+        | Expr::Different(place)
+        | Expr::Made(_, place)
+        | Expr::Share(place)
+        | Expr::Part(place)
+        | Expr::Start(_, place) => Some(place),
+    }
+}
+
+/// Whether repeated rows would change it.
+fn adds(expr: Expr) -> bool {
+    matches!(expr, Expr::Made(Func::Sum | Func::Average | Func::Median, _) | Expr::Share(_) | Expr::Part(_))
+}
+
+fn is_number(expr: Expr) -> bool {
+    !matches!(expr, Expr::Field(_) | Expr::Start(..))
+}
+
+fn is_median(expr: Expr) -> bool {
+    matches!(expr, Expr::Made(Func::Median, _))
+}
+
+/// Each column has a name of its own.
+fn check_names(query: &Query) -> Result<(), String> {
+    let names = query.columns.iter().map(|column| &column.alias);
+    let names: Vec<String> =
+        names.chain(query.derived.iter().map(|(_, name)| name)).map(|name| name.to_lowercase()).collect();
+    match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        Some((_, name)) => Err(format!("columns: {name} is there twice")),
+        None => Ok(()),
+    }
+}
+
+/// Beside numbers there are only groups, and conditions of numbers are of groups.
+fn check_groups(query: &Query) -> Result<(), String> {
+    if query.groups.iter().any(|expr| is_number(*expr)) {
+        return Err("groupBy: fields and `start` only".to_owned());
+    }
+    let is_grouped = |expr: Expr| is_number(expr) || query.groups.contains(&expr);
+    let has_numbers = query.columns.iter().any(|column| column.measure);
+    if has_numbers || !query.groups.is_empty() {
+        let columns = query.columns.iter().map(|column| column.expr);
+        let mut columns = columns.filter(|_| query.calendar.is_none());
+        if !columns.all(is_grouped) || !query.order.iter().all(|(expr, _)| is_grouped(*expr)) {
+            return Err("beside numbers, each other column, and what it is ordered by, must be in `groupBy`"
+                .to_owned());
+        }
+    } else if query.order.iter().any(|(expr, _)| is_number(*expr)) {
+        return Err(
+            "order: rows are ordered by fields; numbers need a number in `columns`, or `groupBy`".to_owned()
+        );
+    } else if !query.having.is_empty() || query.known.is_some() {
+        return Err("`having` and `known` need a number in `columns`, or `groupBy`".to_owned());
+    }
+    let conditions = query.having.iter().map(|(expr, _)| *expr).chain(query.known);
+    if conditions.clone().any(|expr| !is_number(expr) || is_median(expr)) {
+        return Err("`having` and `known` are of numbers, but not of a median".to_owned());
+    }
+    let fits = |(expr, test): &(Expr, Test)| match test {
+        Test::Number(..) | Test::Numbers(_) | Test::Between(..) | Test::Present => true,
+        // The first or the last day of a group.
+        Test::Days(_) => matches!(expr, Expr::Made(Func::Least | Func::Greatest, _)),
+        _ => false,
+    };
+    if !query.having.iter().all(fits) {
+        return Err(
+            "having: a number is compared with numbers, a `least` or `greatest` day with days".to_owned()
+        );
+    }
+    let is_shown = |expr: &Expr| query.columns.iter().any(|column| column.expr == *expr);
+    if query.different && !query.order.iter().all(|(expr, _)| is_shown(expr)) {
+        return Err("order: with `distinct`, by columns only".to_owned());
+    }
+    Ok(())
+}
+
+/// The members of one form stand alone.
+fn check_shapes(query: &Query) -> Result<(), String> {
+    let has_median = exprs(query).any(is_median);
+    let of_groups = query.of_groups || query.averaged.is_some();
+    let given = [
+        ("groupBy", !query.groups.is_empty()),
+        ("having", !query.having.is_empty()),
+        ("known", query.known.is_some()),
+        ("order", !query.order.is_empty()),
+        ("limit", query.limit_asked),
+        ("distinct", query.different),
+        ("derived", !query.derived.is_empty()),
+        ("every", query.calendar.is_some()),
+        ("compare", query.periods.is_some()),
+        ("firstOfEach", query.first_of_each.is_some()),
+        ("ofGroups", of_groups),
+    ];
+    let alone =
+        |what: &str, others: &[&str]| match given.iter().find(|(name, is)| *is && others.contains(name)) {
+            Some((name, _)) => Err(format!("{what} and `{name}` do not go together")),
+            None => Ok(()),
+        };
+    if query.calendar.is_some() {
+        if !query.columns.iter().all(|column| column.measure) {
+            return Err("`every` makes the first column; the others must be numbers".to_owned());
+        }
+        let others = [
+            "groupBy",
+            "having",
+            "known",
+            "order",
+            "limit",
+            "distinct",
+            "compare",
+            "firstOfEach",
+            "ofGroups",
+        ];
+        alone("`every`", &others)?;
+    }
+    if has_median {
+        let others =
+            ["having", "known", "distinct", "derived", "every", "compare", "firstOfEach", "ofGroups"];
+        alone("a median", &others)?;
+        let mut numbers = query.columns.iter().filter(|column| column.measure);
+        let median = numbers.next().map(|column| column.expr).filter(|expr| is_median(*expr));
+        let fits = |expr: Expr| !is_number(expr) || Some(expr) == median;
+        if median.is_none() || numbers.next().is_some() || !query.order.iter().all(|(expr, _)| fits(*expr)) {
+            return Err("a median is the only number in `columns` and in `order`".to_owned());
+        }
+    }
+    if let Some((of, _)) = &query.first_of_each {
+        alone("`firstOfEach`", &["having", "distinct", "derived", "ofGroups"])?;
+        if of.is_empty() || !of.iter().all(|expr| query.groups.contains(expr)) {
+            return Err("firstOfEach.of: some of `groupBy`".to_owned());
+        }
+        if !of.iter().all(|expr| query.columns.iter().any(|column| column.expr == *expr)) {
+            return Err("firstOfEach.of: columns".to_owned());
+        }
+        if query.order.iter().all(|(expr, _)| of.contains(expr)) {
+            return Err("`firstOfEach` needs an `order` within the groups".to_owned());
+        }
+    }
+    if of_groups {
+        alone("`ofGroups`", &["order", "limit", "distinct", "derived", "compare"])?;
+        let [Column { measure: true, .. }] = query.columns[..] else {
+            return Err("`ofGroups` has one column, a number".to_owned());
+        };
+        if query.groups.is_empty() || query.averaged.is_some_and(|expr| !is_number(expr)) {
+            return Err("`ofGroups` needs `groupBy`, and a number of the groups".to_owned());
+        }
+    }
+    if query.periods.is_some() && !query.columns.iter().any(|column| column.measure) {
+        return Err("`compare` needs a number in `columns`".to_owned());
+    }
+    if exprs(query).any(|expr| matches!(expr, Expr::Share(_) | Expr::Part(_))) != query.share.is_some() {
+        return Err(
+            "`share` is the condition of the columns {\"share\": …} and {\"part\": …}: give both".to_owned()
+        );
+    }
+    if query.outer.is_some() && !matches!(query.joins[..], [step] if !step.up) {
+        return Err("`keepAll` needs one join, to a table whose rows refer to `from`".to_owned());
+    }
+    Ok(())
+}
+
+/// A number follows from another one where there is what it needs.
+fn check_derived(query: &Query) -> Result<(), String> {
+    for (kind, name) in &query.derived {
+        let adds_up = query.columns[kind.column()].expr.adds_up();
+        let (is_right, needs) = match kind {
+            Derived::Before(_) | Derived::Change(_) | Derived::Growth(_) => {
+                (query.periods.is_some(), "`compare`")
+            }
+            Derived::OfTotal(_) => (
+                adds_up && query.calendar.is_none() && !query.groups.is_empty(),
+                "`groupBy`, and a count or a sum",
+            ),
+            Derived::SinceLast(_) => (query.calendar.is_some(), "`every`"),
+            Derived::Cumulative(_) => (adds_up && query.calendar.is_some(), "`every`, and a count or a sum"),
+        };
+        if !is_right {
+            return Err(format!("derived: {name} needs {needs}"));
+        }
+    }
+    Ok(())
+}
