@@ -130,7 +130,7 @@ impl<'m> Conversation<'m> {
         let is_grouped = !last.meaning.groups.is_empty() || last.meaning.unit.is_some();
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
-            Ok(alone) => is_whole(alone) || !said.is_marked() && !(said.is_short() && is_grouped),
+            Ok(alone) => is_whole(alone) || !(said.is_marked() || said.is_short() && is_grouped),
             Err(_) => false,
         };
         if begins_anew {

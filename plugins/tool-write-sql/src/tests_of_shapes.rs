@@ -71,6 +71,46 @@ fn periods_are_compared() {
 }
 
 #[test]
+fn days_begin_and_end_where_it_is_said() {
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "How many orders from March to June 2025?",
+                    "How many orders between March and June 2025?",
+                    "How many orders from March 2025 to June 2025?",
+                ],
+                &["\"ordered_at\" >= '2025-03-01' AND \"ods_orders\".\"ordered_at\" < '2025-07-01'"],
+            ),
+            (&["How many orders from October to March 2026?"], &[">= '2025-10-01'", "< '2026-04-01'"]),
+            (&["How many orders from March to June?"], &[">= '2026-03-01'", "< '2026-07-01'"]),
+            (&["How many orders 30 days ago?"], &[">= '2026-06-19'", "< '2026-06-20'"]),
+        ],
+    );
+}
+
+#[test]
+fn groups_are_chosen_by_their_sums() {
+    each(
+        &company(),
+        &[
+            (
+                &["Customers who spent more than 1000", "customers with sales over 1000"],
+                &[
+                    "SUM(\"dwd_order_details\".\"sales_amount\")",
+                    "HAVING SUM(\"dwd_order_details\".\"sales_amount\") > 1000",
+                ],
+            ),
+            (
+                &["Bottom 3 categories by sales amount", "The 3 categories with the lowest sales amount"],
+                &["ORDER BY SUM(", "LIMIT 3"],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn numbers_stand_beside_their_total_and_their_past() {
     each(
         &company(),
@@ -187,6 +227,9 @@ fn a_message_changes_the_question_before() {
         (&["Top 10 customers by revenue", "only the top 3"], &["LIMIT 3"]),
         (&["How many orders are there?", "and customers?"], &["FROM \"ods_customers\""]),
         (&["How many orders last month?", "as a joke", "And the month before?"], &["'2026-05-01'"]),
+        (&["How many orders last month?", "And the month before, please?"], &["'2026-05-01'"]),
+        (&["How many orders last month?", "ONLY FOR APP"], &["'app'", last_month]),
+        (&["Orders last month compared to the month before", "only for app"], &["'app'", "'2026-05-01'"]),
         // A whole question is one.
         (&["How many orders last month?", "How many products are there?"], &["FROM \"ods_products\""]),
     ] {

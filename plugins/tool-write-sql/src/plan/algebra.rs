@@ -33,7 +33,9 @@ const COMPARISONS: [(&str, Compare); 6] = [
     ("less", Compare::Less),
     ("atMost", Compare::AtMost),
 ];
-const DERIVED: [(&str, fn(usize) -> Derived); 6] = [
+/// The word for a number that follows from the column at a position.
+type Word = (&'static str, fn(usize) -> Derived);
+const DERIVED: [Word; 6] = [
     ("before", Derived::Before),
     ("change", Derived::Change),
     ("growth", Derived::Growth),

@@ -339,6 +339,9 @@ fn month_number(word: &Word) -> Option<i64> {
     Some(i64::try_from(place).expect("there are twelve") + 1)
 }
 
+/// What stands between two months.
+const MONTH_JOINTS: [&str; 6] = ["to", "and", "until", "till", "through", "-"];
+
 /// `in March`, `March 2026`, `on October 1`, `October 1, 2026`.
 fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let lead = usize::from(LEADS.contains(&words.first()?.lower.as_str()));
@@ -348,12 +351,21 @@ fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let after = lead + 1 + usize::from(day.is_some());
     let comma = usize::from(day.is_some() && words.get(after).is_some_and(|word| word.lower == ","));
     let year = words.get(after + comma).and_then(year_number);
+    let later = if year.is_none() && day.is_none() { later_month(&words[after..], month) } else { None };
     let sure = lead == 1
         || year.is_some()
+        || later.is_some()
         || name.lower.len() > 3 && !DOUBTFUL_MONTHS.contains(&name.lower.as_str());
     let length = year.map_or(after, |_| after + comma + 1);
-    let range = of_month(year, month, day, today)?;
+    let range = of_month(year.or(later.flatten()), month, day, today)?;
     sure.then_some((length, range))
+}
+
+/// The year of a month that goes up to another one, if that has a year: `March to June 2026`.
+fn later_month(words: &[Word], month: i64) -> Option<Option<i64>> {
+    let joint = words.first()?.lower.as_str();
+    let other = words.get(1).and_then(month_number).filter(|_| MONTH_JOINTS.contains(&joint))?;
+    Some(words.get(2).and_then(year_number).map(|year| if month > other { year - 1 } else { year }))
 }
 
 /// Without a year, the latest one that has begun.
