@@ -91,6 +91,24 @@ fn days_begin_and_end_where_it_is_said() {
 }
 
 #[test]
+fn an_average_of_all_is_not_that_of_a_group() {
+    let above = &[
+        "WHERE \"ods_products\".\"price\" > (SELECT AVG(\"ods_products\".\"price\") FROM \"ods_products\")",
+    ];
+    each(
+        &company(),
+        &[(
+            &[
+                "How many products have a price above the average?",
+                "How many products have a price above the average price of products?",
+            ],
+            above,
+        )],
+    );
+    assert!(after(&company(), &["products with a price above the average of their category"]).is_none());
+}
+
+#[test]
 fn groups_are_chosen_by_their_sums() {
     each(
         &company(),

@@ -60,8 +60,12 @@ impl Reader<'_> {
             .map(|piece| &piece.chunk)
             .filter(|chunk| !matches!(chunk, Chunk::Op(Op::Filler)))
             .collect();
-        let of_group = rest.windows(2).any(|pair| {
-            matches!(pair[0], Chunk::Op(Op::Of | Op::Each)) && matches!(pair[1], Chunk::Named(_))
+        // `the average population of cities` is that of all of them.
+        let is_own = |named: &[Named]| named.contains(&Named::Table(place.table));
+        let of_group = rest.windows(2).any(|pair| match pair {
+            [Chunk::Op(Op::Of), Chunk::Named(named)] => !is_own(named),
+            [Chunk::Op(Op::Each), Chunk::Named(_)] => true,
+            _ => false,
         });
         if of_group || self.pieces[self.at + 1..].iter().any(narrows) {
             return self.unclear();
