@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const NEEDLES_MAX: usize = 80;
 /// Words and pairs of one table; further ones are not found.
 const TERMS_MAX: usize = 4_000;
-/// The longest word, in characters; a longer one is none that people search.
+/// Characters of a word at most; a longer word is not searched.
 const WORD_MAX_CHARS: usize = 40;
 /// Words of tables in memory at most, all together, 8 bytes each; a table beyond is found by its name alone.
 const PLACES_MAX: usize = 20_000_000;

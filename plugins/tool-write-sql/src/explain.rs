@@ -88,7 +88,7 @@ impl Teller<'_> {
     }
 
     fn place(&self, place: Place) -> String {
-        format!("{}.{}", self.schema.table(place.table).name, self.schema.field(place).name)
+        self.schema.full_name(place)
     }
 
     fn source(&self, query: &Query) -> String {

@@ -69,6 +69,11 @@ impl Schema {
         &self.tables[place.table].fields[place.field]
     }
 
+    /// A field as `table.field`.
+    pub fn full_name(&self, place: Place) -> String {
+        format!("{}.{}", self.table(place.table).name, self.field(place).name)
+    }
+
     pub fn places(&self, table: usize) -> impl Iterator<Item = Place> + use<> {
         (0..self.tables[table].fields.len()).map(move |field| Place { table, field })
     }

@@ -12,7 +12,7 @@ use super::query::{Column, Derived, Expr, Query, Related};
 use crate::calendar::{Range, Unit};
 use crate::joins::Step;
 use crate::known::Known;
-use crate::schema::{Place, Schema};
+use crate::schema::Schema;
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func, Part};
 
@@ -54,13 +54,10 @@ pub fn told(query: &Query, schema: &Schema) -> Value {
 pub fn read(value: &Value, known: &Known<'_>) -> Result<Query, String> {
     let schema = known.schema;
     let all = (0..schema.tables.len()).flat_map(|table| schema.places(table));
-    let name = |place: Place| {
-        format!("{}.{}", schema.table(place.table).name, schema.field(place).name).to_lowercase()
-    };
     // Of tables of one name, which is refused where it is used, the first one.
     let mut fields = HashMap::new();
     all.for_each(|place| {
-        fields.entry(name(place)).or_insert(place);
+        fields.entry(schema.full_name(place).to_lowercase()).or_insert(place);
     });
     read::Reader { known, fields }.query(value)
 }
@@ -128,12 +125,12 @@ impl Teller<'_> {
         let has_limit = query.columns.iter().any(|column| !column.measure) && query.calendar.is_none();
         put("limit", if has_limit { json!(query.limit) } else { Value::Null });
         let every = query.calendar.zip(query.time).map(|((unit, range), time)| {
-            let every = json!({"unit": unit.word(), "of": self.place(time)});
+            let every = json!({"unit": unit.word(), "of": self.schema.full_name(time)});
             range.map_or(every.clone(), |range| merged(every, days(range)))
         });
         put("every", every.unwrap_or_default());
         let compare = query.periods.zip(query.time).map(|(periods, time)| {
-            json!({"time": self.place(time), "now": days(periods.now), "before": days(periods.before)})
+            json!({"time": self.schema.full_name(time), "now": days(periods.now), "before": days(periods.before)})
         });
         put("compare", compare.unwrap_or_default());
         let derived = |(kind, name): &(Derived, String)| json!({"name": name, derived_word(*kind): query.columns[kind.column()].alias});
@@ -156,10 +153,6 @@ impl Teller<'_> {
         told.into()
     }
 
-    fn place(&self, place: Place) -> String {
-        format!("{}.{}", self.schema.table(place.table).name, self.schema.field(place).name)
-    }
-
     fn joins(&self, steps: &[Step]) -> Value {
         let join = |step: &Step| {
             let (here, there) = if step.up {
@@ -167,7 +160,7 @@ impl Teller<'_> {
             } else {
                 (step.link.parent, step.link.child)
             };
-            json!({"table": self.schema.table(step.to()).name, "on": [self.place(here), self.place(there)]})
+            json!({"table": self.schema.table(step.to()).name, "on": [self.schema.full_name(here), self.schema.full_name(there)]})
         };
         steps.iter().map(join).collect()
     }
@@ -178,14 +171,14 @@ impl Teller<'_> {
 
     fn expr(&self, expr: Expr) -> Value {
         match expr {
-            Expr::Field(place) => json!({"field": self.place(place)}),
+            Expr::Field(place) => json!({"field": self.schema.full_name(place)}),
             Expr::Rows => json!({"rows": true}),
-            Expr::Present(place) => json!({"present": self.place(place)}),
-            Expr::Different(place) => json!({"different": self.place(place)}),
-            Expr::Made(func, place) => json!({word_of(&FUNCS, func): self.place(place)}),
-            Expr::Share(place) => json!({"share": self.place(place)}),
-            Expr::Part(place) => json!({"part": self.place(place)}),
-            Expr::Start(unit, place) => json!({"start": unit.word(), "of": self.place(place)}),
+            Expr::Present(place) => json!({"present": self.schema.full_name(place)}),
+            Expr::Different(place) => json!({"different": self.schema.full_name(place)}),
+            Expr::Made(func, place) => json!({word_of(&FUNCS, func): self.schema.full_name(place)}),
+            Expr::Share(place) => json!({"share": self.schema.full_name(place)}),
+            Expr::Part(place) => json!({"part": self.schema.full_name(place)}),
+            Expr::Start(unit, place) => json!({"start": unit.word(), "of": self.schema.full_name(place)}),
         }
     }
 
@@ -194,7 +187,7 @@ impl Teller<'_> {
     }
 
     fn filter(&self, filter: &Filter) -> Value {
-        merged(json!({"field": self.place(filter.place)}), self.test(&filter.test))
+        merged(json!({"field": self.schema.full_name(filter.place)}), self.test(&filter.test))
     }
 
     fn test(&self, test: &Test) -> Value {
@@ -218,7 +211,8 @@ impl Teller<'_> {
     }
 
     fn related(&self, related: &Related) -> Value {
-        let mut told = json!({"key": self.place(related.key), "in": self.place(related.child)});
+        let mut told =
+            json!({"key": self.schema.full_name(related.key), "in": self.schema.full_name(related.child)});
         if !related.steps.is_empty() {
             told["join"] = self.joins(&related.steps);
         }

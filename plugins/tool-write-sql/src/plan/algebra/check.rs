@@ -65,7 +65,10 @@ impl Reader<'_> {
             }
             Test::Days(_) => self.is_time(place),
             Test::Among(..) | Test::Has(..) if self.schema().field(place).kind() == Kind::Number => {
-                Err(format!("{} holds numbers: compare it with `equal` or `among`", self.name(place)))
+                Err(format!(
+                    "{} holds numbers: compare it with `equal` or `among`",
+                    self.schema().full_name(place)
+                ))
             }
             Test::AnyOf(tests) => tests.iter().try_for_each(|test| match test {
                 Test::Versus(..) => Err("anyOf: numbers, texts and days only".to_owned()),
@@ -78,19 +81,17 @@ impl Reader<'_> {
     fn is_number(&self, place: Place, needed_by: &str) -> Result<(), String> {
         match self.schema().field(place).is_number() {
             true => Ok(()),
-            false => Err(format!("{} holds no numbers, which {needed_by} needs", self.name(place))),
+            false => {
+                Err(format!("{} holds no numbers, which {needed_by} needs", self.schema().full_name(place)))
+            }
         }
     }
 
     fn is_time(&self, place: Place) -> Result<(), String> {
         match self.schema().field(place).kind() {
             Kind::Date => Ok(()),
-            _ => Err(format!("{} holds no days, as yyyy-MM-dd", self.name(place))),
+            _ => Err(format!("{} holds no days, as yyyy-MM-dd", self.schema().full_name(place))),
         }
-    }
-
-    fn name(&self, place: Place) -> String {
-        format!("{}.{}", self.schema().table(place.table).name, self.schema().field(place).name)
     }
 }
 
