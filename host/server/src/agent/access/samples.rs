@@ -17,7 +17,7 @@ use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
 
 use super::{TopicAccess, error};
-use crate::datasources::{Datasource, OWN_NAME};
+use crate::datasources::OWN_NAME;
 
 /// Fields of one call, by the contract.
 const FIELDS_MAX: usize = 50;
@@ -59,7 +59,7 @@ impl Cache {
     }
 }
 
-/// The values that tasks share. Those of the server's own views are not among them: each caller sees other rows there.
+/// The values that tasks share.
 #[derive(Default)]
 pub struct Shared(Mutex<HashMap<SharedKey, Read>>);
 
@@ -70,20 +70,10 @@ type Read = (Instant, Values);
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SharedKey {
     source: (i64, i64),
+    /// The data sources of which the server's own views show something; `None`: all of them.
+    visible: Option<Arc<[i64]>>,
     table: u64,
     field: String,
-}
-
-impl SharedKey {
-    /// `None`: it is not shared.
-    fn of(source: &Datasource, table: &Table, field: &str) -> Option<SharedKey> {
-        let version = (source.id, source.updated_at_ms);
-        (!source.is_own()).then(|| SharedKey {
-            source: version,
-            table: table.head.id,
-            field: field.to_owned(),
-        })
-    }
 }
 
 impl Shared {
@@ -195,14 +185,22 @@ impl TopicAccess {
 
     /// Reads the values that are not cached, in one session.
     async fn fill(&self, table: &Table, fields: &[String]) -> Result<(), PluginError> {
-        let source = self.sources().await?.named(&table.head.datasource)?;
+        let sources = self.sources().await?;
+        let source = sources.named(&table.head.datasource)?;
         let shared = self.state.shared_samples();
+        let visible: Option<Arc<[i64]>> =
+            if source.is_own() { sources.bound_ids().map(Arc::from) } else { None };
+        let key_of = |field: &str| SharedKey {
+            source: (source.id, source.updated_at_ms),
+            visible: visible.clone(),
+            table: table.head.id,
+            field: field.to_owned(),
+        };
         let is_missing = |name: &&String| {
             if self.samples.get(table.head.id, name).is_some() {
                 return false;
             }
-            let known = SharedKey::of(source, table, name).and_then(|key| shared.get(&key));
-            known.map(|values| self.samples.put(table.head.id, name, values)).is_none()
+            shared.get(&key_of(name)).map(|values| self.samples.put(table.head.id, name, values)).is_none()
         };
         let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
         if missing.is_empty() {
@@ -235,8 +233,8 @@ impl TopicAccess {
                 }
             };
             let cells: Values = rows.into_iter().filter_map(|row| shown(row.into_iter().next()?)).collect();
-            if is_read && let Some(key) = SharedKey::of(source, table, field) {
-                shared.put(key, Arc::clone(&cells));
+            if is_read {
+                shared.put(key_of(field), Arc::clone(&cells));
             }
             self.samples.put(table.head.id, field, cells);
         }
@@ -351,12 +349,18 @@ mod tests {
 
     #[test]
     fn tasks_share_values_until_they_are_old_or_the_settings_change() {
-        let key =
-            |version: i64, field: &str| SharedKey { source: (1, version), table: 7, field: field.to_owned() };
+        let key = |version: i64, field: &str| SharedKey {
+            source: (1, version),
+            visible: None,
+            table: 7,
+            field: field.to_owned(),
+        };
         let (shared, values): (Shared, Values) = (Shared::default(), Arc::new([Cell::Integer(1)]));
         shared.put(key(1, "a"), Arc::clone(&values));
         assert_eq!(shared.get(&key(1, "a")), Some(values));
         assert!(shared.get(&key(2, "a")).is_none() && shared.get(&key(1, "b")).is_none());
+        let bound = SharedKey { visible: Some(Arc::new([1])), ..key(1, "a") };
+        assert!(shared.get(&bound).is_none(), "who sees other rows reads them");
         for place in 0..SHARED_MAX {
             shared.put(key(3, &place.to_string()), Arc::default());
         }
