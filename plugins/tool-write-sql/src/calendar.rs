@@ -22,12 +22,16 @@ impl Day {
 
     /// Reads the `yyyy-MM-dd` that a text begins with.
     pub fn read(text: &str) -> Option<Day> {
-        let mut parts = text.get(..10)?.split('-').map(str::parse::<i64>);
-        let (Some(Ok(year)), Some(Ok(month)), Some(Ok(day)), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
+        let letters = text.as_bytes().first_chunk::<10>()?;
+        let number = |digits: &[u8]| {
+            let digit = |digit: &u8| digit.is_ascii_digit().then(|| i64::from(digit - b'0'));
+            digits.iter().try_fold(0, |number, next| Some(number * 10 + digit(next)?))
+        };
+        let [year @ .., b'-', month_tens, month_ones, b'-', day_tens, day_ones] = letters else {
             return None;
         };
+        let (year, month, day) =
+            (number(year)?, number(&[*month_tens, *month_ones])?, number(&[*day_tens, *day_ones])?);
         let read = Day::of(year, month, day);
         (read.date() == (year, month, day)).then_some(read)
     }

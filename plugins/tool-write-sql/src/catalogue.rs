@@ -1,5 +1,7 @@
 //! Loads the schemas that a question may be about from the host's catalogue, with samples of values.
 
+use std::collections::HashSet;
+
 use lakeport_sdk::tool::catalog::{self, Datasource, Filter};
 use lakeport_sdk::tool::samples;
 use lakeport_sdk::tool::tables::TableHead;
@@ -17,7 +19,7 @@ const FILE: &str = "file";
 /// Tables of one data source that are loaded, best match first.
 const TABLES_MAX: u32 = 60;
 /// Tables whose values are sampled.
-const SAMPLED_TABLES: usize = 8;
+const SAMPLED_TABLES: usize = 10;
 /// Tables in which values are looked up.
 const SEARCHED_TABLES: usize = 6;
 /// Fields of a table whose values are sampled.
@@ -137,8 +139,9 @@ impl Source {
         if texts.is_empty() {
             return false;
         }
+        let tables = tables_near(question, &known, today);
         let mut has_found = false;
-        for table in self.tables_near(question, today).into_iter().take(SEARCHED_TABLES) {
+        for table in tables.into_iter().take(SEARCHED_TABLES) {
             if clock::now() > until {
                 break;
             }
@@ -174,29 +177,18 @@ impl Source {
     /// Samples values of the tables that the question names, and of their neighbours. Missing or late samples
     /// only reduce the recognised values.
     pub fn sample(&mut self, question: &str, today: Day, until: Timestamp) {
-        for table in self.tables_near(question, today).into_iter().take(SAMPLED_TABLES) {
+        let all = self.schema.tables.len();
+        let tables = if all > SAMPLED_TABLES {
+            tables_near(question, &Known::of(&self.schema), today)
+        } else {
+            (0..all).collect()
+        };
+        for table in tables.into_iter().take(SAMPLED_TABLES) {
             if clock::now() > until {
                 return;
             }
             self.sample_table(table);
         }
-    }
-
-    /// The tables that the question names, then their neighbours, then the others.
-    fn tables_near(&self, question: &str, today: Day) -> Vec<usize> {
-        let known = Known::of(&self.schema);
-        let mut tables = named_tables(question, &known, today);
-        let near: Vec<usize> = tables.iter().flat_map(|table| known.links.neighbours(*table)).collect();
-        tables.extend(near);
-        tables.extend(0..self.schema.tables.len());
-        let mut seen = Vec::new();
-        tables.retain(|table| {
-            !seen.contains(table) && {
-                seen.push(*table);
-                true
-            }
-        });
-        tables
     }
 
     fn sample_table(&mut self, table: usize) {
@@ -221,6 +213,17 @@ impl Source {
             Err(error) => lakeport_sdk::info!("no samples"; "code" => error.code, "message" => error.message),
         }
     }
+}
+
+/// The tables that the question names, then their neighbours, then the others.
+fn tables_near(question: &str, known: &Known<'_>, today: Day) -> Vec<usize> {
+    let mut tables = named_tables(question, known, today);
+    let near: Vec<usize> = tables.iter().flat_map(|table| known.links.neighbours(*table)).collect();
+    tables.extend(near);
+    tables.extend(0..known.schema.tables.len());
+    let mut seen = HashSet::new();
+    tables.retain(|table| seen.insert(*table));
+    tables
 }
 
 fn text(cell: &Cell) -> Option<String> {

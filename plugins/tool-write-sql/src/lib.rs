@@ -195,6 +195,12 @@ struct Asked<'a> {
     chinese: bool,
 }
 
+impl Asked<'_> {
+    fn of(&self, source: &Source) -> Result<Answer, Unclear> {
+        answer::answer_after(self.question, self.earlier, &Known::of(&source.schema), self.today)
+    }
+}
+
 fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -202,85 +208,95 @@ fn texts(list: &Value) -> Vec<String> {
 /// The answer of the data source that knows most of the things that are named; of several that know as much, the
 /// preferred one's.
 fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Result<(String, Answer), Error> {
-    let Asked { question, earlier, words, today, chinese } = *asked;
-    let mut refusals: Vec<Unclear> = Vec::new();
-    let mut answers: Vec<(String, Answer)> = Vec::new();
-    let mut could: Vec<(String, String)> = Vec::new();
-    let mut tried = Vec::new();
-    let mut which = Vec::new();
     let until = clock::now() + SAMPLING_MS;
+    let mut answers: Vec<(String, Answer)> = Vec::new();
+    let mut refused: Vec<(Source, Unclear)> = Vec::new();
     for (at, mut source) in sources.into_iter().enumerate() {
         if at >= SOURCES_MAX && !answers.is_empty() {
             break;
         }
-        source.sample(words, today, until);
-        let mut answer = answer::answer_after(question, earlier, &Known::of(&source.schema), today);
-        if matches!(answer, Err(Unclear::Words(_) | Unclear::Word(_)))
-            && at < SEARCHED_SOURCES
-            && source.look_up(question, today, until)
-        {
-            answer = answer::answer_after(question, earlier, &Known::of(&source.schema), today);
+        source.sample(asked.words, asked.today, until);
+        match asked.of(&source) {
+            Ok(answer) => answers.push((source.schema.datasource, answer)),
+            Err(unclear) => refused.push((source, unclear)),
         }
-        match answer {
-            Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
-            Err(unclear) => {
-                let known = Known::of(&source.schema);
-                if let Unclear::Ambiguous(word) = &unclear
-                    && which.is_empty()
-                {
-                    which = which::readings(question, word, &known, today, chinese);
-                }
-                refusals.push(unclear);
-                if answers.is_empty() && could.len() < could::QUESTIONS_MAX {
-                    let offered = could::questions(question, &known, today, chinese);
-                    let name = &source.schema.datasource;
-                    could.extend(offered.into_iter().map(|question| (name.clone(), question)));
-                }
-            }
-        }
-        if answers.is_empty() {
-            tried.push(source.schema);
-        }
+    }
+    if answers.is_empty() {
+        answers = looked_up(asked, &mut refused, until);
     }
     match chosen(answers, preferred) {
-        Ok(Some(found)) => return Ok(found),
-        Ok(None) => {}
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => Err(refusal(asked, &refused, preferred)),
         Err(unclear) => {
-            if let Unclear::Sources(names) = &unclear {
-                which = names.iter().map(|name| explain::in_source(question, name, chinese)).collect();
-            }
-            refusals.insert(0, unclear);
+            let error = Error::new("cannot_answer", explain::refusal(&unclear, asked.chinese));
+            let Unclear::Sources(names) = &unclear else { return Err(error) };
+            let which = names.iter().map(|name| explain::in_source(asked.question, name, asked.chinese));
+            Err(which.fold(error, |error, question| error.with("candidate", question)))
         }
     }
-    // The refusal of a source that knows all words is more useful than of one that does not.
-    let told = refusals
-        .iter()
-        .find(|unclear| !matches!(unclear, Unclear::Word(_) | Unclear::Words(_)))
-        .or(refusals.first());
-    let message =
-        told.map_or_else(|| explain::no_tables(chinese), |unclear| explain::refusal(unclear, chinese));
-    let error = Error::new("cannot_answer", message);
-    if matches!(told, Some(Unclear::Ambiguous(_) | Unclear::Sources(_))) && !which.is_empty() {
-        return Err(which.into_iter().fold(error, |error, question| error.with("candidate", question)));
+}
+
+/// The answers of data sources that have the unknown words as values beyond the samples.
+fn looked_up(
+    asked: &Asked<'_>,
+    refused: &mut [(Source, Unclear)],
+    until: Timestamp,
+) -> Vec<(String, Answer)> {
+    let mut answers = Vec::new();
+    for (source, unclear) in refused.iter_mut().take(SEARCHED_SOURCES) {
+        if matches!(unclear, Unclear::Words(_) | Unclear::Word(_))
+            && source.look_up(asked.question, asked.today, until)
+        {
+            match asked.of(source) {
+                Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
+                Err(still) => *unclear = still,
+            }
+        }
     }
-    let could = told_apart(could, &tried, preferred, today, chinese);
-    Err(could
-        .into_iter()
-        .take(could::QUESTIONS_MAX)
-        .fold(error, |error, question| error.with("could", question)))
+    answers
+}
+
+/// Why no data source can answer, with questions that one can.
+fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&str>) -> Error {
+    let Asked { question, today, chinese, .. } = *asked;
+    // The refusal of a source that knows all words is more useful than of one that does not.
+    let told = refused
+        .iter()
+        .find(|(_, unclear)| !matches!(unclear, Unclear::Word(_) | Unclear::Words(_)))
+        .or(refused.first());
+    let message =
+        told.map_or_else(|| explain::no_tables(chinese), |(_, unclear)| explain::refusal(unclear, chinese));
+    let error = Error::new("cannot_answer", message);
+    if let Some((source, Unclear::Ambiguous(word))) = told {
+        let which = which::readings(question, word, &Known::of(&source.schema), today, chinese);
+        if !which.is_empty() {
+            return which.into_iter().fold(error, |error, question| error.with("candidate", question));
+        }
+    }
+    let mut could: Vec<(String, String)> = Vec::new();
+    for (source, _) in refused {
+        if could.len() >= could::QUESTIONS_MAX {
+            break;
+        }
+        let offered = could::questions(question, &Known::of(&source.schema), today, chinese);
+        could.extend(offered.into_iter().map(|question| (source.schema.datasource.clone(), question)));
+    }
+    let could = told_apart(could, refused, preferred, today, chinese);
+    could.into_iter().take(could::QUESTIONS_MAX).fold(error, |error, question| error.with("could", question))
 }
 
 /// Questions with the data source's name where another one could answer them, too; each once.
 fn told_apart(
     could: Vec<(String, String)>,
-    sources: &[schema::Schema],
+    sources: &[(Source, Unclear)],
     preferred: Option<&str>,
     today: Day,
     chinese: bool,
 ) -> Vec<String> {
     // With one source there is no other one.
     let has_others = sources.len() > 1;
-    let knowns: Vec<Known> = sources.iter().filter(|_| has_others).map(Known::of).collect();
+    let knowns: Vec<Known> =
+        sources.iter().filter(|_| has_others).map(|(source, _)| Known::of(&source.schema)).collect();
     let mut offered: Vec<String> = Vec::new();
     for (name, question) in could {
         let answers = |known: &&Known| answer::answer_of(&question, known, today).is_ok();

@@ -112,8 +112,7 @@ impl Schema {
 
 impl Field {
     pub fn kind(&self) -> Kind {
-        let declared = self.type_text.to_uppercase();
-        let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+        let has = |words: &[&str]| words.iter().any(|word| has_ignoring_case(&self.type_text, word));
         let filled = !self.values.is_empty();
         if has(&["BOOL", "BLOB", "JSON"]) {
             Kind::Other
@@ -124,7 +123,7 @@ impl Field {
         } else if has(&["DATE", "TIME"]) {
             if filled { Kind::Other } else { Kind::Date }
         } else if filled && self.values.iter().all(|value| value.parse::<f64>().is_ok()) {
-            if declared.is_empty() { Kind::Number } else { Kind::NumberText }
+            if self.type_text.is_empty() { Kind::Number } else { Kind::NumberText }
         } else if !filled && self.names_time() {
             Kind::Date
         } else {
@@ -138,21 +137,23 @@ impl Field {
 
     /// True if its numbers are identifiers and not measures.
     pub fn names_identity(&self) -> bool {
-        let lower = self.name.to_lowercase();
         self.key
-            || lower == "id"
-            || lower.ends_with("_id")
-            || lower.ends_with("code")
+            || self.name.eq_ignore_ascii_case("id")
+            || ends_ignoring_case(&self.name, "_id")
+            || ends_ignoring_case(&self.name, "code")
             || self.name.ends_with("ID")
     }
 
     fn names_time(&self) -> bool {
-        let lower = self.name.to_lowercase();
-        ["_at", "_date", "_time", "_day"].iter().any(|end| lower.ends_with(end)) || lower == "date"
+        let ends = |end: &&str| ends_ignoring_case(&self.name, end);
+        ["_at", "_date", "_time", "_day"].iter().any(ends) || self.name.eq_ignore_ascii_case("date")
     }
 
     /// Values listed in the comment, each with its other name: `success | failed`, `成功 success、失败 failed`.
     pub fn listed_values(&self) -> Vec<(String, Option<String>)> {
+        if !self.comment.contains([':', '：', '|']) {
+            return Vec::new();
+        }
         let lists = self.comment.split(['(', ')', '（', '）', ';', '；']).filter_map(|part| {
             match part.split_once([':', '：']) {
                 Some((_, list)) => Some(list),
@@ -164,6 +165,17 @@ impl Field {
         // A single word after a colon is not a list.
         if listed.len() > 1 { listed } else { Vec::new() }
     }
+}
+
+/// `part` is ASCII.
+fn has_ignoring_case(text: &str, part: &str) -> bool {
+    text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+/// `end` is ASCII.
+fn ends_ignoring_case(text: &str, end: &str) -> bool {
+    let (text, end) = (text.as_bytes(), end.as_bytes());
+    text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
 }
 
 /// A listed value: one word without blanks, optionally after a Chinese one.

@@ -79,6 +79,10 @@ const TIMES: &[(&str, f64)] = &[
 
 /// `10 minutes` as 600, where a field counts seconds.
 fn in_seconds(pieces: &mut Vec<Piece>, schema: &Schema) {
+    let names_time = |piece: &Piece| TIMES.iter().any(|(word, _)| piece.text.eq_ignore_ascii_case(word));
+    if !pieces.iter().any(names_time) {
+        return;
+    }
     let counts_seconds = schema.tables.iter().flat_map(|table| &table.fields).any(|field| {
         field.is_number()
             && english::name_words(&field.name).last().is_some_and(|last| last.starts_with("second"))

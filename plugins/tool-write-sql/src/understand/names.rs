@@ -1,6 +1,6 @@
 //! The names of tables and fields in questions.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
@@ -52,9 +52,9 @@ pub struct Names {
     pub list: Vec<(Vec<String>, Named)>,
     pub dictionary: Dictionary,
     /// Indices in the list, by the first word.
-    by_first: HashMap<String, Vec<usize>>,
+    by_first: FxHashMap<String, Vec<usize>>,
     /// Indices of values in the list, by the complete value in lower case.
-    by_value: HashMap<String, Vec<usize>>,
+    by_value: FxHashMap<String, Vec<usize>>,
 }
 
 impl Names {
@@ -98,8 +98,12 @@ impl Names {
                     );
                 }
             }
-            let is_place =
-                english::name_words(&field.name).iter().any(|word| PLACES.contains(&word.as_str()));
+            if field.values.is_empty() {
+                continue;
+            }
+            let words = english::name_words(&field.name);
+            let has_word = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+            let (is_place, is_sex) = (has_word(PLACES), has_word(SEXES));
             for value in &field.values {
                 // `manually`
                 if value.len() >= ADVERB_MIN && value.bytes().all(|byte| byte.is_ascii_lowercase()) {
@@ -108,10 +112,10 @@ impl Names {
                 if let Some(verb) = verb_of(value) {
                     self.add(vec![verb], Named::Value(place, value.clone()));
                 }
-                if let Some(sex) = sex_of(value).filter(|_| names_sex(&field.name)) {
+                if let Some(sex) = sex_of(value).filter(|_| is_sex) {
                     self.add(vec![sex.to_owned()], Named::Value(place, value.clone()));
                 }
-                for people in demonyms(value).filter(|_| is_place) {
+                for people in is_place.then(|| demonyms(value)).into_iter().flatten() {
                     self.add(vec![words::concept(people)], Named::Value(place, value.clone()));
                 }
                 self.add(concepts(&words::read(value, &self.dictionary)), Named::Value(place, value.clone()));
@@ -278,9 +282,8 @@ fn demonyms(value: &str) -> impl Iterator<Item = &'static str> {
     DEMONYMS.iter().filter(move |(places, _)| of(places)).map(|(_, people)| *people)
 }
 
-fn names_sex(field: &str) -> bool {
-    english::name_words(field).iter().any(|word| matches!(word.as_str(), "sex" | "gender"))
-}
+/// Names of fields whose values may be sexes.
+const SEXES: &[&str] = &["sex", "gender"];
 
 /// The word for a value of a field of sexes.
 fn sex_of(value: &str) -> Option<&'static str> {
@@ -372,7 +375,7 @@ fn concepts(words: &[words::Word]) -> Vec<String> {
 }
 
 fn distinct(names: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     names.into_iter().filter(|name| !name.is_empty() && seen.insert(name.clone())).collect()
 }
 

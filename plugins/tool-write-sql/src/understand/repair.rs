@@ -1,7 +1,9 @@
 //! Words that are no word of the question's language nor of the tables, read as the one that they nearly are:
 //! `countires`, `independence` of a field `indep_year`.
 
-use std::collections::HashSet;
+use std::cell::LazyCell;
+
+use rustc_hash::FxHashSet;
 
 use super::names::{Named, Names};
 use crate::schema::{Kind, Place, Schema};
@@ -17,21 +19,24 @@ const SHORT_MIN: usize = 4;
 
 /// Replaces what is unknown; returns what was replaced, and by what.
 pub fn repair(words: &mut [Word], schema: &Schema, names: &Names) -> Vec<(String, String)> {
-    let words_of = |fits: &dyn Fn(&Named) -> bool| -> HashSet<&str> {
+    let words_of = |fits: &dyn Fn(&Named) -> bool| -> FxHashSet<&str> {
         let named = names.list.iter().filter(|(_, named)| fits(named));
         named.flat_map(|(concepts, _)| concepts).map(String::as_str).collect()
     };
-    let all = words_of(&|_| true);
+    // Most questions have no unknown word.
+    let all = LazyCell::new(|| words_of(&|_| true));
     // A value that nearly fits is another one: Nanning is not Nanjing.
-    let known = words_of(&|named| !matches!(named, Named::Value(..)));
-    let times = words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)));
+    let known = LazyCell::new(|| words_of(&|named| !matches!(named, Named::Value(..))));
+    let times = LazyCell::new(|| {
+        words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
+    });
     let mut repaired = Vec::new();
     for word in words.iter_mut() {
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
         if !is_word
-            || all.contains(word.concept.as_str())
             || glossary::english(&word.lower).is_some()
             || phrases::has(&word.lower)
+            || all.contains(word.concept.as_str())
         {
             continue;
         }
@@ -53,7 +58,7 @@ fn says_when(schema: &Schema, place: Place) -> bool {
 }
 
 /// The only known word of which it is another form: `opened` of `open`, `founding` of `founded`.
-fn form_of<'k>(lower: &str, known: &HashSet<&'k str>) -> Option<&'k str> {
+fn form_of<'k>(lower: &str, known: &FxHashSet<&'k str>) -> Option<&'k str> {
     let stems = |word: &str| -> Vec<String> {
         let mut stems = english::verb_stems(word);
         stems.push(word.to_owned());
@@ -66,7 +71,7 @@ fn form_of<'k>(lower: &str, known: &HashSet<&'k str>) -> Option<&'k str> {
 }
 
 /// The only word that it may be.
-fn meant<'k>(lower: &str, concept: &str, known: &HashSet<&'k str>) -> Option<&'k str> {
+fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&'k str> {
     let wrong = if lower.len() >= TWO_WRONG_MIN { 2 } else { 1 };
     let close = |known: &&&str| {
         known.len() >= ONE_WRONG_MIN - 1
@@ -121,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_word_with_a_wrong_letter_is_found() {
-        let known = HashSet::from(["country", "region", "indep", "customer"]);
+        let known = FxHashSet::from_iter(["country", "region", "indep", "customer"]);
         assert_eq!(meant("countires", "countire", &known), Some("country"));
         assert_eq!(meant("costumers", "costumer", &known), Some("customer"));
         assert_eq!(meant("independence", "independence", &known), Some("indep"));
         assert_eq!(meant("legion", "legion", &known), None);
-        let known = HashSet::from(["revenue", "place"]);
+        let known = FxHashSet::from_iter(["revenue", "place"]);
         assert_eq!(meant("revenge", "revenge", &known), None);
         assert_eq!(meant("plate", "plate", &known), None);
         assert_eq!(meant("weather", "weather", &known), None);

@@ -1,8 +1,8 @@
 //! Segments Chinese text: the fewest dictionary words, and as few characters as possible outside of them.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Form, Word, dates, glossary, phrases};
 
@@ -29,23 +29,15 @@ pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
-type Words = HashMap<Cow<'static, str>, Cow<'static, str>>;
-
-/// Words with their concepts.
-#[derive(Clone, Debug)]
-pub struct Dictionary(Words);
-
-/// The words that every dictionary has.
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
+/// The words that every dictionary has, with their concepts.
+static WORDS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
     let own = phrases::chinese().chain(dates::chinese()).map(|word| (word, word));
-    own.chain(glossary::chinese()).map(|(word, concept)| (word.into(), concept.into())).collect()
+    own.chain(glossary::chinese()).collect()
 });
 
-impl Default for Dictionary {
-    fn default() -> Dictionary {
-        Dictionary(WORDS.clone())
-    }
-}
+/// Known words: those of every dictionary, and learnt ones, which are their own concepts.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary(FxHashSet<String>);
 
 impl Dictionary {
     /// Learns the words of a name or a comment: parts without a known word become their own concepts.
@@ -53,56 +45,62 @@ impl Dictionary {
         let unknown: Vec<String> = self
             .words(text)
             .into_iter()
-            .filter(|word| word.form == Form::Han && !self.0.contains_key(word.text.as_str()))
+            .filter(|word| word.form == Form::Han && self.concept(&word.text).is_none())
             .map(|word| word.text)
             .collect();
-        for word in unknown {
-            self.0.insert(word.clone().into(), word.into());
-        }
+        self.0.extend(unknown);
     }
 
     /// Learns a complete value as one word.
     pub fn learn_value(&mut self, value: &str) {
-        let known = |letters: &str| self.0.contains_key(letters);
-        if !known(value) && value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count()) {
-            self.0.insert(value.to_owned().into(), value.to_owned().into());
+        let is_word = value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count());
+        if is_word && self.concept(value).is_none() {
+            self.0.insert(value.to_owned());
         }
     }
 
     #[cfg(test)]
     pub fn knows(&self, word: &str) -> bool {
-        self.0.contains_key(word)
+        self.concept(word).is_some()
+    }
+
+    fn concept<'w>(&self, word: &'w str) -> Option<&'w str> {
+        WORDS.get(word).copied().or_else(|| self.0.contains(word).then_some(word))
+    }
+
+    fn is_known(&self, piece: &str) -> bool {
+        self.concept(piece).is_some() || numeral(piece).is_some()
     }
 
     /// The words of a Chinese text.
     pub fn words(&self, text: &str) -> Vec<Word> {
-        let letters: Vec<char> = text.chars().collect();
         let mut words = Vec::new();
         let mut unknown = String::new();
-        for (from, to) in self.cut(&letters) {
-            let piece: String = letters[from..to].iter().collect();
-            if !is_known(&self.0, &piece) {
-                unknown.push_str(&piece);
+        for piece in self.cut(text) {
+            if !self.is_known(piece) {
+                unknown.push_str(piece);
                 continue;
             }
             push_unknown(&mut words, &mut unknown);
-            let form = numeral(&piece).map_or(Form::Han, Form::Number);
-            let concept =
-                self.0.get(piece.as_str()).map_or_else(|| piece.clone(), |concept| concept.to_string());
-            words.push(Word { lower: piece.clone(), text: piece, concept, form, possessive: false });
+            let form = numeral(piece).map_or(Form::Han, Form::Number);
+            let concept = self.concept(piece).unwrap_or(piece).to_owned();
+            let text = piece.to_owned();
+            words.push(Word { lower: text.clone(), text, concept, form, possessive: false });
         }
         push_unknown(&mut words, &mut unknown);
         words
     }
 
     /// The cuts, by the cheapest path to each character.
-    fn cut(&self, letters: &[char]) -> Vec<(usize, usize)> {
-        let mut best: Vec<(usize, usize)> = vec![(usize::MAX, 0); letters.len() + 1];
+    fn cut<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let places: Vec<usize> = text.char_indices().map(|(place, _)| place).chain([text.len()]).collect();
+        let letters = places.len() - 1;
+        let piece = |from: usize, to: usize| &text[places[from]..places[to]];
+        let mut best: Vec<(usize, usize)> = vec![(usize::MAX, 0); letters + 1];
         best[0] = (0, 0);
-        for from in 0..letters.len() {
-            for to in from + 1..=letters.len().min(from + WORD_MAX) {
-                let piece: String = letters[from..to].iter().collect();
-                let cost = match (is_known(&self.0, &piece), to - from) {
+        for from in 0..letters {
+            for to in from + 1..=letters.min(from + WORD_MAX) {
+                let cost = match (self.is_known(piece(from, to)), to - from) {
                     (true, _) => 1,
                     (false, 1) => UNKNOWN_COST,
                     (false, _) => continue,
@@ -115,18 +113,14 @@ impl Dictionary {
             }
         }
         let mut cuts = Vec::new();
-        let mut at = letters.len();
+        let mut at = letters;
         while at > 0 {
-            cuts.push((best[at].1, at));
+            cuts.push(piece(best[at].1, at));
             at = best[at].1;
         }
         cuts.reverse();
         cuts
     }
-}
-
-fn is_known(words: &Words, piece: &str) -> bool {
-    words.contains_key(piece) || numeral(piece).is_some()
 }
 
 fn push_unknown(words: &mut Vec<Word>, unknown: &mut String) {
@@ -145,13 +139,13 @@ fn push_unknown(words: &mut Vec<Word>, unknown: &mut String) {
 /// A number up to 99 in Chinese digits.
 fn numeral(text: &str) -> Option<f64> {
     let digit = |letter: char| DIGITS.iter().find(|(known, _)| *known == letter).map(|(_, number)| *number);
-    let letters: Vec<char> = text.chars().collect();
-    match letters[..] {
-        ['十'] => Some(10.0),
-        [one] => digit(one),
-        ['十', ones] => Some(10.0 + digit(ones)?),
-        [tens, '十'] => Some(digit(tens)? * 10.0),
-        [tens, '十', ones] => Some(digit(tens)? * 10.0 + digit(ones)?),
+    let mut letters = text.chars();
+    match (letters.next()?, letters.next(), letters.next(), letters.next()) {
+        ('十', None, ..) => Some(10.0),
+        (one, None, ..) => digit(one),
+        ('十', Some(ones), None, _) => Some(10.0 + digit(ones)?),
+        (tens, Some('十'), None, _) => Some(digit(tens)? * 10.0),
+        (tens, Some('十'), Some(ones), None) => Some(digit(tens)? * 10.0 + digit(ones)?),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Phrases that mean days: `last 30 days`, `上个月`, `in 2025`.
 
 use super::Word;
+use super::phrases::length_here;
 use crate::calendar::{Day, Range, Unit};
 
 /// The longest range of a question, in days: its calendar is generated row by row.
@@ -157,15 +158,8 @@ pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Ran
     readings.into_iter().flatten().rev().max_by_key(|(length, _)| *length)
 }
 
-/// The length of a phrase if it begins here.
-fn phrase(words: &[Word], phrase: &str) -> Option<usize> {
-    let parts: Vec<&str> = phrase.split(' ').collect();
-    let fits = words.len() >= parts.len() && parts.iter().zip(words).all(|(part, word)| word.lower == *part);
-    fits.then_some(parts.len())
-}
-
 fn longest<'a>(words: &[Word], phrases: impl Iterator<Item = &'a str>) -> Option<usize> {
-    phrases.filter_map(|text| phrase(words, text)).max()
+    phrases.filter_map(|phrase| length_here(words, phrase)).max()
 }
 
 fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {

@@ -1,7 +1,8 @@
 //! Synonyms in English and Chinese. The first word of a line names the concept.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 /// `concept, more English | Chinese`. A longer Chinese word is matched before its parts.
 const LINES: &[&str] = &[
@@ -147,7 +148,7 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 /// The concepts of English words.
-static ENGLISH: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+static ENGLISH: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
     let words =
         lines().flat_map(|(concept, english, _)| english.split(',').map(move |word| (word.trim(), concept)));
     words.collect()

@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use super::chinese::is_han;
+
 /// English idioms, `|` between synonyms: each that fits is replaced once, the longest first.
 const ENGLISH: &[(&str, &str)] = &[
     ("best selling|best-selling|top selling|top-selling|bestselling", "highest sales"),
@@ -168,7 +170,8 @@ static LONGEST_FIRST: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 /// The question in plainer words.
 pub fn plainer(question: &str) -> String {
     let mut plain = question.to_owned();
-    for (idiom, instead) in CHINESE {
+    let is_chinese = question.chars().any(is_han);
+    for (idiom, instead) in CHINESE.iter().filter(|_| is_chinese) {
         // `多少单` is not in `多少单位`.
         let is_whole = |at: &usize| {
             !plain[at + idiom.len()..].starts_with(['位', '价', '品', '元', '子'])
@@ -195,9 +198,11 @@ pub fn plainer(question: &str) -> String {
             );
         }
     }
+    let mut lower = plain.to_ascii_lowercase();
     for (idiom, instead) in LONGEST_FIRST.iter() {
-        if let Some(at) = found(&plain, idiom, 0) {
+        if let Some(at) = found(&plain, &lower, idiom, 0) {
             plain.replace_range(at..at + idiom.len(), instead);
+            lower = plain.to_ascii_lowercase();
         }
     }
     plain
@@ -217,9 +222,8 @@ fn average_each(question: &str) -> Option<String> {
     Some(format!("average number of {counted} per {thing}{}", &question[end + " on average".len()..]))
 }
 
-/// Where words stand as whole ones, from a place on.
-fn found(text: &str, words: &str, from: usize) -> Option<usize> {
-    let lower = text.to_ascii_lowercase();
+/// Where words stand as whole ones, from a place on. `lower`: the text in lower case.
+fn found(text: &str, lower: &str, words: &str, from: usize) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     lower.get(from..)?.match_indices(words).map(|(at, _)| from + at).find(|at| {
         let (head, tail) = (&text[..*at], &text[at + words.len()..]);
@@ -250,9 +254,10 @@ fn is_quoted(head: &str) -> bool {
 }
 
 fn around(text: &str, before: &str, after: &str) -> Option<(usize, std::ops::Range<usize>, usize)> {
-    let start = found(text, before, 0)?;
+    let lower = text.to_ascii_lowercase();
+    let start = found(text, &lower, before, 0)?;
     let inside = start + before.len();
-    let end = found(text, after, inside)?;
+    let end = found(text, &lower, after, inside)?;
     // One clause only.
     let clear = end > inside && !text[inside..end].contains([',', '?', ';', '.']);
     clear.then(|| (start, inside..end, end + after.len()))

@@ -51,10 +51,12 @@ impl Word {
 
 /// The concept of an English word; an unknown word is its own base form.
 pub fn concept(lower: &str) -> String {
+    if let Some(known) = glossary::english(lower) {
+        return known.to_owned();
+    }
     let plain = english::singular(lower);
-    let known = glossary::english(lower).or_else(|| glossary::english(&plain));
     let verb = || english::verb_stems(lower).iter().find_map(|stem| glossary::english(stem));
-    known.or_else(verb).map_or(plain, str::to_owned)
+    glossary::english(&plain).or_else(verb).map_or(plain, str::to_owned)
 }
 
 /// Pairs of quotation marks.
