@@ -237,8 +237,15 @@ impl Understood {
             Expr::Made(_, place) => schema.field(place).kind() == Kind::NumberText,
             _ => false,
         };
+        let counts_parts = query.columns.len() > 1
+            && self
+                .meaning
+                .measures
+                .iter()
+                .any(|measure| matches!(measure, Measure::Count(table) if *table != query.from));
         let doubts = [
             self.is_chosen,
+            counts_parts,
             repeats,
             query.absent.is_some() || !query.present.is_empty(),
             query.columns.iter().any(is_text),

@@ -19,7 +19,7 @@ pub fn title(query: &Query, labels: Labels<'_>) -> String {
             .collect()
     };
     let (numbers, others) = (names(true), names(false));
-    let unit = query.calendar.map(|(unit, _)| labels.unit(unit));
+    let unit = query.calendar.filter(|_| query.averaged.is_none()).map(|(unit, _)| labels.unit(unit));
     let over: Vec<&str> = unit.into_iter().chain(others.iter().copied()).collect();
     match (numbers.is_empty(), over.is_empty(), labels.chinese) {
         (true, _, true) => format!("{}：{}", labels.table(query.from), over.join("、")),
@@ -42,7 +42,10 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     parts.extend(query.outer.iter().flatten().map(|filter| teller.filter(filter)));
     parts.extend(query.present.iter().map(|present| teller.present(present)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
-    parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
+    parts.extend(query.calendar.map(|(unit, _)| match query.averaged {
+        Some(_) => teller.averaged(unit),
+        None => teller.calendar(unit),
+    }));
     parts.extend(query.having.iter().map(|(expr, test)| teller.group(*expr, test)));
     parts.extend(query.periods.map(|periods| teller.periods(periods)));
     parts.extend(query.derived.iter().filter_map(|(kind, name)| teller.derived(*kind, name)));
@@ -119,6 +122,12 @@ impl Teller<'_> {
                     true => format!("为 {place} 中有多于 {above} 行 {from} 的所占百分比"),
                     false => format!("is the percentage of {place} with more than {above} rows of {from}"),
                 }
+            }
+            _ if query.averaged.is_some() && query.calendar.is_some() => {
+                self.say("is the average of the calendar units' numbers", "为各周期数值的平均")
+            }
+            Expr::Rows if query.of_groups && query.calendar.is_some() => {
+                self.say("counts groups by their first time", "为按首次时间计的分组数")
             }
             _ if query.averaged.is_some() => {
                 self.say("is the average of the groups' numbers", "为各组数值的平均")
@@ -317,6 +326,16 @@ impl Teller<'_> {
             text.push_str(&self.filter(filter));
         }
         text
+    }
+
+    fn averaged(&self, unit: Unit) -> String {
+        match self.chinese {
+            true => format!(
+                "按{}平均，没有记录的计为 0",
+                Labels { schema: self.schema, chinese: true }.unit(unit)
+            ),
+            false => format!("over each {}, also those without any", unit.word()),
+        }
     }
 
     fn calendar(&self, unit: Unit) -> String {

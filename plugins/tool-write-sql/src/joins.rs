@@ -2,9 +2,12 @@
 //! `orders.customer_id` refers to `customers.id`, and a field with the same name as another table's key
 //! refers to that key.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::schema::{Place, Schema};
+use crate::understand::names::PREFIXES;
 use crate::words::english::{name_words, singular};
 
 /// One row of `child` has at most one row of `parent`.
@@ -32,13 +35,16 @@ impl Step {
     }
 }
 
+/// Last words of the names of tables whose rows are parts of others'.
+const PARTS: &[&str] = &["detail", "item", "line", "position", "entry"];
+
 /// All links between the tables of a schema.
 #[derive(Debug, Default)]
 pub struct Links(Vec<Link>);
 
 impl Links {
     pub fn of(schema: &Schema) -> Links {
-        let mut called: HashMap<Vec<String>, Vec<Place>> = HashMap::new();
+        let mut called: FxHashMap<Vec<String>, Vec<Place>> = FxHashMap::default();
         for place in (0..schema.tables.len()).flat_map(|table| schema.places(table)) {
             called.entry(plain(&schema.field(place).name)).or_default().push(place);
         }
@@ -100,6 +106,18 @@ impl Links {
     pub fn direct(&self, child: usize, parent: usize) -> Option<Link> {
         let mut found = self.0.iter().filter(|link| link.child.table == child && link.parent.table == parent);
         found.next().copied().filter(|_| found.next().is_none())
+    }
+
+    /// The field that refers to what a table's rows are parts of: `order_id` of order details, of orders.
+    pub fn to_whole(&self, schema: &Schema, part: usize, whole: usize) -> Option<Place> {
+        let words = |table: usize| -> Vec<String> {
+            let words = plain(&schema.table(table).name);
+            words.into_iter().skip_while(|word| PREFIXES.contains(&word.as_str())).collect()
+        };
+        let (part_words, whole_words) = (words(part), words(whole));
+        let is_part = part_words.starts_with(&whole_words)
+            && matches!(&part_words[whole_words.len()..], [last] if PARTS.contains(&last.as_str()));
+        self.direct(part, whole).filter(|_| is_part).map(|link| link.child)
     }
 
     /// The link that ties two fields.

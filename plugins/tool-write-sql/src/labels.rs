@@ -69,6 +69,15 @@ impl Labels<'_> {
         }
     }
 
+    /// The number of a table's rows that their parts name.
+    pub fn of_parts(&self, table: usize, parts: usize) -> String {
+        let (number, parts) = (self.measure(Measure::Count(table)), self.table(parts));
+        match self.chinese {
+            true => format!("{parts}中的{number}"),
+            false => format!("{number} in {}", parts.replace('_', " ")),
+        }
+    }
+
     /// A number that follows from another one.
     pub fn derived(&self, kind: Derived, name: &str) -> String {
         let (english, chinese) = match kind {
@@ -102,6 +111,18 @@ impl Labels<'_> {
         match self.chinese {
             true => format!("平均每个{of}的{}", self.measure(measure)),
             false => format!("average {} per {}", self.measure(measure), of.replace('_', " ")),
+        }
+    }
+
+    /// The average of a number of each calendar unit.
+    pub fn average_of_units(&self, measure: Measure, unit: Unit) -> String {
+        match (self.chinese, unit) {
+            (true, Unit::Day) => format!("日均{}", self.measure(measure)),
+            (true, Unit::Week) => format!("周均{}", self.measure(measure)),
+            (true, Unit::Month) => format!("月均{}", self.measure(measure)),
+            (true, Unit::Quarter) => format!("季均{}", self.measure(measure)),
+            (true, Unit::Year) => format!("年均{}", self.measure(measure)),
+            (false, unit) => format!("average {} per {}", self.measure(measure), self.unit(unit)),
         }
     }
 

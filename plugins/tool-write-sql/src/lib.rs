@@ -18,6 +18,7 @@ mod naming;
 mod plan;
 pub mod schema;
 mod sql;
+mod sums;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -70,18 +70,7 @@ impl Writer<'_> {
             let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
             push(&mut sql, "GROUP BY", &groups.join(", "));
         }
-        let mut having: Vec<String> = query
-            .having
-            .iter()
-            .map(|(expr, test)| {
-                let expr = self.expr(*expr);
-                self.test(&expr, &expr, test)
-            })
-            .collect();
-        having.extend(query.known.map(|expr| format!("{} IS NOT NULL", self.expr(expr))));
-        if !having.is_empty() {
-            push(&mut sql, "HAVING", &having.join(" AND "));
-        }
+        self.having(&mut sql, query);
         if !query.order.is_empty() {
             push(&mut sql, "ORDER BY", &self.order(&query.order));
         }
@@ -92,6 +81,19 @@ impl Writer<'_> {
             sql = format!("SELECT {}\nFROM (\n  {}\n){}", columns.join(", "), sql, self.dialect.inner_name());
         }
         sql
+    }
+
+    /// Which groups stay.
+    fn having(&self, sql: &mut String, query: &Query) {
+        let condition = |(expr, test): &(Expr, Test)| {
+            let expr = self.expr(*expr);
+            self.test(&expr, &expr, test)
+        };
+        let known = query.known.map(|expr| format!("{} IS NOT NULL", self.expr(expr)));
+        let having: Vec<String> = query.having.iter().map(condition).chain(known).collect();
+        if !having.is_empty() {
+            push(sql, "HAVING", &having.join(" AND "));
+        }
     }
 
     /// Ranks the groups in each group of some, and keeps the first ones.
@@ -116,11 +118,7 @@ impl Writer<'_> {
             self.rows(query)
         );
         push(&mut ranked, "GROUP BY", &list(&query.groups));
-        let having: Vec<String> =
-            query.known.iter().map(|expr| format!("{} IS NOT NULL", self.expr(*expr))).collect();
-        if !having.is_empty() {
-            push(&mut ranked, "HAVING", &having.join(" AND "));
-        }
+        self.having(&mut ranked, query);
         let name = self.name("ranked");
         let names = |columns: &mut dyn Iterator<Item = &Column>| -> String {
             columns
@@ -268,13 +266,14 @@ impl Writer<'_> {
     fn series(&self, query: &Query, unit: Unit, range: Option<Range>, label: &str) -> String {
         let time = query.time.expect("a calendar goes by a time");
         let start = self.expr(Expr::Start(unit, time));
+        let number = |column: &Column| query.averaged.unwrap_or(column.expr);
         let numbers: Vec<(String, bool, String)> = query
             .columns
             .iter()
             .enumerate()
             .map(|(at, column)| {
                 let counts = matches!(
-                    column.expr,
+                    number(column),
                     Expr::Rows | Expr::Present(_) | Expr::Different(_) | Expr::Made(Func::Sum, _)
                 );
                 (format!("n{at}"), counts, column.alias.clone())
@@ -282,12 +281,17 @@ impl Writer<'_> {
             .collect();
         let [found_name, calendar_name, start_name] =
             ["found", "calendar", "start"].map(|one| self.name(one));
-        let mut found = format!("SELECT {start} AS {start_name}");
-        for (column, (inner, ..)) in query.columns.iter().zip(&numbers) {
-            write!(found, ", {} AS {}", self.expr(column.expr), self.name(inner))
-                .expect("a String takes all text");
-        }
-        write!(found, "\n  {}\n  GROUP BY 1", self.rows(query)).expect("a String takes all text");
+        let found = if query.of_groups {
+            self.groups_by_their_first(query, unit, time)
+        } else {
+            let mut found = format!("SELECT {start} AS {start_name}");
+            for (column, (inner, ..)) in query.columns.iter().zip(&numbers) {
+                write!(found, ", {} AS {}", self.expr(number(column)), self.name(inner))
+                    .expect("a String takes all text");
+            }
+            write!(found, "\n  {}\n  GROUP BY 1", self.rows(query)).expect("a String takes all text");
+            found
+        };
         let of_calendar = format!("{calendar_name}.{start_name}");
         let value = |(inner, counts, _): &(String, bool, String)| {
             let value = format!("{found_name}.{}", self.name(inner));
@@ -318,12 +322,31 @@ impl Writer<'_> {
             }
             false => ("WITH", self.counted_calendar(unit, range)),
         };
+        let (columns, order) = if query.averaged.is_some() {
+            let average = self.dialect.average(&value(&numbers[0]));
+            (format!("{average} AS {}", self.name(&numbers[0].2)), String::new())
+        } else {
+            let start = format!("{} AS {}", shown_start(unit, &of_calendar), self.name(label));
+            (format!("{start}, {}", shown.join(", ")), format!("\nORDER BY {of_calendar}"))
+        };
         format!(
-            "{with} {found_name} AS (\n  {found}\n), {calendar}\nSELECT {} AS {}, {}\nFROM {calendar_name} LEFT JOIN {found_name} ON {found_name}.{start_name} = \
-             {of_calendar}\nWHERE {of_calendar} IS NOT NULL\nORDER BY {of_calendar}",
-            shown_start(unit, &of_calendar),
-            self.name(label),
-            shown.join(", "),
+            "{with} {found_name} AS (\n  {found}\n), {calendar}\nSELECT {columns}\nFROM {calendar_name} LEFT JOIN {found_name} ON \
+             {found_name}.{start_name} = {of_calendar}\nWHERE {of_calendar} IS NOT NULL{order}"
+        )
+    }
+
+    /// The number of groups by the calendar unit of their first time.
+    fn groups_by_their_first(&self, query: &Query, unit: Unit, time: Place) -> String {
+        let [first, start, number] = ["first", "start", "n0"].map(|one| self.name(one));
+        let least = self.expr(Expr::Made(Func::Least, time));
+        let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
+        let mut each = format!("SELECT {least} AS {first}\n{}", self.rows(query));
+        push(&mut each, "GROUP BY", &groups.join(", "));
+        self.having(&mut each, query);
+        format!(
+            "SELECT {} AS {start}, COUNT(*) AS {number}\n  FROM (\n  {each}\n  ){}\n  GROUP BY 1",
+            self.dialect.start(unit, &first),
+            self.dialect.inner_name(),
         )
     }
 

@@ -80,9 +80,10 @@ fn averages_of_things_are_of_what_each_has() {
             ),
             // Single lines are not what is averaged.
             (
-                &["average revenue per day", "平均每天销售额", "categories with sales amount above average"],
-                None,
+                &["average revenue per day", "平均每天销售额"],
+                Some("SELECT AVG(COALESCE(\"found\".\"n0\", 0))"),
             ),
+            (&["categories with sales amount above average"], None),
         ],
     );
 }

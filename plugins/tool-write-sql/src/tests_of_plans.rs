@@ -39,6 +39,11 @@ fn a_plan_is_read_as_it_was_written() {
         "Products with a price above average",
         "customers in Beijing or Shanghai",
         "Average number of orders per customer",
+        "Average number of orders per day",
+        "Average daily revenue last month",
+        "First-time customers per month",
+        "Best selling product each month",
+        "Revenue and number of orders by channel",
     ] {
         let answer =
             answer_of(question, &known, today()).unwrap_or_else(|error| panic!("{question}: {error:?}"));

@@ -226,6 +226,100 @@ fn those_who_bought_first_or_again_are_told_apart() {
 }
 
 #[test]
+fn orders_stand_beside_an_amount_of_their_parts() {
+    let both = &[
+        "COUNT(DISTINCT \"dwd_order_details\".\"order_id\")",
+        "SUM(\"dwd_order_details\".\"sales_amount\")",
+    ];
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "revenue and number of orders by channel",
+                    "number of orders and revenue by channel",
+                    "orders and revenue per month",
+                    "revenue and orders per month",
+                    "total revenue and number of orders last month",
+                    "各渠道的销售额和订单数",
+                    "上个月的订单数和销售额",
+                    "Number of orders and revenue per city",
+                ],
+                both,
+            ),
+            (
+                &["number of orders and order amount by channel"],
+                &["COUNT(*) AS \"number of orders\", SUM(\"ods_orders\".\"order_amount\")"],
+            ),
+        ],
+    );
+    // Those who bought are not all customers.
+    assert!(after(&company(), &["number of customers and revenue by city"]).is_none());
+}
+
+#[test]
+fn calendar_units_have_averages() {
+    let of_days = &["AVG(COALESCE(\"found\".\"n0\", 0))", "COUNT(*) AS \"n0\"", "+1 day"];
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "average orders per day",
+                    "average number of orders per day",
+                    "How many orders per day on average?",
+                    "average daily orders",
+                    "daily average number of orders",
+                    "日均订单数",
+                    "平均每天有多少订单",
+                ],
+                of_days,
+            ),
+            (
+                &["average revenue per month", "average monthly revenue", "月均销售额"],
+                &[
+                    "AVG(COALESCE(\"found\".\"n0\", 0))",
+                    "SUM(\"dwd_order_details\".\"sales_amount\")",
+                    "+1 month",
+                ],
+            ),
+            (&["average daily revenue last month", "上个月日均销售额"], &["'2026-06-01'", "'2026-06-30'"]),
+        ],
+    );
+}
+
+#[test]
+fn calendar_units_have_their_first_ones() {
+    let first = &["PARTITION BY date(\"dwd_order_details\".\"order_date\", 'start of month')"];
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "best selling product each month",
+                    "top product each month by revenue",
+                    "每月销售额最高的商品",
+                ],
+                first,
+            ),
+            (
+                &["Which city had the most orders in each month?", "每个月订单最多的城市"],
+                &["PARTITION BY date(\"ods_orders\".\"ordered_at\", 'start of month')"],
+            ),
+            (&["top 3 categories per month by revenue", "每月销售额前3的品类"], &["\"place_in_group\" <= 3"]),
+            (
+                &[
+                    "first-time customers per month",
+                    "How many customers ordered for the first time each month?",
+                    "每月首次下单的客户数",
+                ],
+                &["MIN(\"ods_orders\".\"ordered_at\") AS \"first\"", "date(\"first\", 'start of month')"],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn a_message_changes_the_question_before() {
     let last_month = "\"ordered_at\" >= '2026-06-01'";
     for (messages, parts) in [
@@ -262,4 +356,35 @@ fn a_message_changes_the_question_before() {
     assert!(after(&company(), &["And the month before?"]).is_none());
     assert!(after(&company(), &["How many orders are there?", "And the month before?"]).is_none());
     assert!(after(&platform(), &["How many workflows are there?", "and unicorns?"]).is_none());
+}
+
+#[test]
+fn shares_are_of_what_is_compared_with_a_number() {
+    let over = &["AVG(CASE WHEN \"ods_orders\".\"order_amount\" > 1000 THEN 100.0 ELSE 0.0 END)"];
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "What percentage of orders is over 1000?",
+                    "Share of orders above 1000",
+                    "超过1000元的订单占比",
+                    "订单金额超过1000的占比",
+                ],
+                over,
+            ),
+            (
+                &["orders over 1000", "List orders over 1000"],
+                &["WHERE \"ods_orders\".\"order_amount\" > 1000"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn both_of_two_values_are_of_different_rows() {
+    let sql = after(&company(), &["How many customers have ordered both through the app and the web?"])
+        .unwrap()
+        .sql;
+    assert!(sql.contains("FROM \"ods_customers\"") && sql.matches(" IN (SELECT").count() == 2, "{sql}");
 }

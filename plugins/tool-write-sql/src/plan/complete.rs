@@ -4,15 +4,11 @@
 use super::Planner;
 use crate::answer::layer;
 use crate::schema::{Kind, Place};
+use crate::sums;
 use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use crate::understand::names::{Named, Names};
+use crate::words::english;
 use crate::words::phrases::{Compare, Func};
-use crate::words::{concept, english};
-
-/// Last words of fields whose values add up.
-const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "profit", "total", "turnover"];
-/// Words of fields whose single values are of no interest.
-const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 
 fn ends_as_identifier(name: &str) -> bool {
     let words = english::name_words(name);
@@ -114,6 +110,16 @@ impl Planner<'_> {
 
     /// `average sales amount per customer`: of what each of them bought, and not of single sales.
     pub(super) fn average_of_groups(&mut self) {
+        let meaning = &mut self.meaning;
+        // `average revenue per day`
+        if let ([], [Measure::Made(Func::Average, place)], Some(_)) =
+            (&meaning.groups[..], &meaning.measures[..], meaning.unit)
+            && meaning.per
+            && sums::flows(self.schema.field(*place))
+        {
+            meaning.measures = vec![Measure::Made(Func::Sum, *place)];
+            meaning.averages_groups = true;
+        }
         let [Group::Table(table)] = self.meaning.groups[..] else { return };
         let meaning = &self.meaning;
         let plain = meaning.unit.is_none()
@@ -158,14 +164,18 @@ impl Planner<'_> {
     /// `订单金额` of each month, or of last month, is the sum of amounts.
     pub(super) fn sum_what_sums(&mut self) {
         let meaning = &self.meaning;
-        let bare = meaning.measures.is_empty() && meaning.rank.is_none() && meaning.order.is_none();
+        let adds = |measure: &Measure| matches!(measure, Measure::Count(_) | Measure::Made(Func::Sum, _));
+        // `number of orders and revenue`
+        let bare = meaning.measures.iter().all(adds) && meaning.rank.is_none() && meaning.order.is_none();
         let told_apart = meaning.unit.is_some() || meaning.trend || !meaning.groups.is_empty();
         let one =
             !meaning.listed && !meaning.different && meaning.limit.is_none() && meaning.having.is_empty();
         let sums = meaning.items.iter().all(|place| self.sums(*place));
         let meaning = &mut self.meaning;
         if bare && (told_apart || one) && !meaning.items.is_empty() && sums {
-            meaning.measures = meaning.items.drain(..).map(|place| Measure::Made(Func::Sum, place)).collect();
+            let sums = meaning.items.drain(..).map(|place| Measure::Made(Func::Sum, place));
+            let at = if meaning.item_leads { 0 } else { meaning.measures.len() };
+            meaning.measures.splice(at..at, sums);
         }
     }
 
@@ -247,8 +257,15 @@ impl Planner<'_> {
         if meaning.measures.iter().any(of_sales) && (of_things || meaning.unit.is_some() || meaning.trend) {
             return Err(Unclear::Shape);
         }
-        let told_apart = matches!(meaning.groups[..], [Group::Table(_)]) && meaning.measures.len() == 1;
-        if meaning.averages_groups && (!told_apart || is_ordered || meaning.unit.is_some() || meaning.trend) {
+        let told_apart = match meaning.groups[..] {
+            [Group::Table(_)] => meaning.unit.is_none(),
+            [] => {
+                meaning.unit.is_some() && meaning.against.is_none() && !meaning.growth && !meaning.cumulative
+            }
+            _ => false,
+        };
+        let is_average = told_apart && meaning.measures.len() == 1 && !is_ordered && !meaning.trend;
+        if meaning.averages_groups && !is_average {
             return Err(Unclear::Shape);
         }
         if meaning.top && !is_ordered {
@@ -285,7 +302,8 @@ impl Planner<'_> {
                 }
             }
         }
-        if meaning.measures.is_empty() && (meaning.unit.is_some() || meaning.trend) {
+        let ranks_rows = matches!(meaning.rank, Some((By::Field(_), _)));
+        if meaning.measures.is_empty() && (meaning.unit.is_some() || meaning.trend) && !ranks_rows {
             // `customers ordered every day` may mean those who did so on each of them.
             if meaning.every && !meaning.verbs.is_empty() {
                 return Err(Unclear::Shape);
@@ -405,9 +423,16 @@ impl Planner<'_> {
             meaning.tables.iter().copied().filter(|table| !counted.contains(table)).collect();
         let ranked = matches!(meaning.rank, Some((By::Measure(_), _))) || !meaning.having.is_empty();
         let first_item = meaning.items.first().map(|item| item.table);
-        if meaning.groups.is_empty() && meaning.unit.is_none() && (ranked || first_item.is_some()) {
+        // `the city with the most orders each month`
+        let ranks_in_units = matches!(meaning.rank, Some((By::Measure(_), _))) && !meaning.which;
+        let is_whole = meaning.unit.is_none() || ranks_in_units;
+        if meaning.groups.is_empty() && is_whole && (ranked || first_item.is_some()) {
             meaning.groups = match first_item {
                 Some(table) if others.contains(&table) => vec![Group::Table(table)],
+                // `top 10 customers by orders and their revenue`: an amount is no kind.
+                Some(_) if meaning.items.iter().any(|item| sums::adds_up(self.schema.field(*item))) => {
+                    return Err(Unclear::Shape);
+                }
                 Some(_) => meaning.items.iter().map(|item| Group::Field(*item)).collect(),
                 None => match others[..] {
                     [only] => vec![Group::Table(only)],
@@ -445,17 +470,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether single values of a field are of no interest, judging by its name.
     fn flows(&self, place: Place) -> bool {
-        let words = english::name_words(&self.schema.field(place).name);
-        words.iter().any(|word| FLOWS.contains(&concept(word).as_str()))
+        sums::flows(self.schema.field(place))
     }
 
-    /// Whether values of a field add up, judging by its name.
     pub(super) fn sums(&self, place: Place) -> bool {
-        let field = self.schema.field(place);
-        let words = english::name_words(&field.name);
-        let named = |word: &String| SUMMED.contains(&concept(word).as_str());
-        field.is_number() && (self.flows(place) || words.last().is_some_and(named))
+        sums::adds_up(self.schema.field(place))
     }
 }

@@ -68,7 +68,11 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.meaning.groups.splice(..0, planner.each);
     let mut query = if planner.meaning.measures.is_empty() { planner.rows()? } else { planner.numbers()? };
     if planner.meaning.averages_groups {
-        let alias = planner.labels.average(planner.meaning.measures[0], &planner.grouped_tables());
+        let measure = planner.meaning.measures[0];
+        let alias = match planner.meaning.unit {
+            Some(unit) => planner.labels.average_of_units(measure, unit),
+            None => planner.labels.average(measure, &planner.grouped_tables()),
+        };
         if !query.average_groups(alias) {
             return Err(Unclear::Shape);
         }

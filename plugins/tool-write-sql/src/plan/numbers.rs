@@ -10,14 +10,14 @@ use crate::words::phrases::{Compare, Func};
 impl Planner<'_> {
     /// Numbers, for each group if there are any.
     pub(super) fn numbers(&mut self) -> Result<Query, Unclear> {
-        let base = self.meaning.measures[0].table();
+        let base = self.base();
         let all = self
             .meaning
             .measures
             .iter()
             .copied()
             .chain(self.meaning.having.iter().map(|(measure, ..)| *measure));
-        if all.clone().any(|measure| measure.table() != base) {
+        if all.clone().any(|measure| measure.table() != base && self.of_parts(measure).is_none()) {
             return Err(Unclear::Shape);
         }
         let median = |measure: Measure| matches!(measure, Measure::Made(Func::Median, _));
@@ -45,7 +45,7 @@ impl Planner<'_> {
             let named = if each_time { Measure::Count(query.from) } else { measure };
             let alias = match (&query.share, named) {
                 (Some(share), Measure::Share(_) | Measure::Part(_)) => self.labels.share(share),
-                _ => self.labels.measure(named),
+                _ => self.name(named),
             };
             query.columns.push(Column { expr, alias, measure: true });
         }
@@ -60,6 +60,28 @@ impl Planner<'_> {
         self.derive(&mut query)?;
         self.first_of_each(&mut query)?;
         Ok(query)
+    }
+
+    /// The table whose rows the numbers are of: that of an amount, or else of the first one.
+    fn base(&self) -> usize {
+        let is_count = |measure: &&Measure| matches!(measure, Measure::Count(_));
+        let measures = &self.meaning.measures;
+        measures.iter().find(|measure| !is_count(measure)).unwrap_or(&measures[0]).table()
+    }
+
+    fn name(&self, measure: Measure) -> String {
+        match (self.of_parts(measure), measure) {
+            (Some(child), Measure::Count(table)) => self.labels.of_parts(table, child.table),
+            _ => self.labels.measure(measure),
+        }
+    }
+
+    /// The number of orders beside an amount of their parts: the field by which the parts name them.
+    fn of_parts(&self, measure: Measure) -> Option<Place> {
+        match measure {
+            Measure::Count(table) => self.links.to_whole(self.schema, self.base(), table),
+            _ => None,
+        }
     }
 
     /// Whether the rows of a table that only links two others are counted for each row of the one: each names another row
@@ -82,8 +104,7 @@ impl Planner<'_> {
 
     /// Leaves out the numbers that only conditions and orders need, beside what the question says to show.
     fn hide(&self, query: &mut Query) {
-        let hidden: Vec<String> =
-            self.meaning.hidden.iter().map(|measure| self.labels.measure(*measure)).collect();
+        let hidden: Vec<String> = self.meaning.hidden.iter().map(|measure| self.name(*measure)).collect();
         if query.columns.iter().any(|column| !column.measure) {
             query.columns.retain(|column| !(column.measure && hidden.contains(&column.alias)));
         }
@@ -191,6 +212,10 @@ impl Planner<'_> {
                     },
                 );
                 query.order = query.groups.iter().map(|expr| (*expr, false)).collect();
+                if let Some((By::Measure(measure), greatest)) = meaning.rank {
+                    let by = self.expr(measure, counted, multiplied)?;
+                    return self.first_of_each_unit(query, by, greatest);
+                }
             } else if meaning.rank.is_some() || !query.having.is_empty() || meaning.order.is_some() {
                 return Err(Unclear::Shape);
             }
@@ -224,6 +249,22 @@ impl Planner<'_> {
         let more: Vec<(Expr, bool)> =
             query.groups.iter().filter(|expr| Some(**expr) != by).map(|expr| (*expr, false)).collect();
         query.order.extend(more);
+        Ok(())
+    }
+
+    /// `the best selling product each month`: ranks the groups of each calendar unit.
+    fn first_of_each_unit(&self, query: &mut Query, by: Expr, greatest: bool) -> Result<(), Unclear> {
+        let has_median =
+            query.columns.iter().any(|column| matches!(column.expr, Expr::Made(Func::Median, _)));
+        if self.meaning.order.is_some() || !query.having.is_empty() || has_median {
+            return Err(Unclear::Shape);
+        }
+        query.order.insert(1, (by, greatest));
+        query.known = Some(by).filter(|by| !greatest && matches!(by, Expr::Made(..)));
+        query.first_of_each = Some((vec![query.groups[0]], self.limit()));
+        query.limit_asked = false;
+        query.shape = Shape::Table;
+        query.unit = None;
         Ok(())
     }
 
@@ -272,6 +313,9 @@ impl Planner<'_> {
         multiplied: bool,
     ) -> Result<Expr, Unclear> {
         match measure {
+            Measure::Count(table) if table != self.base() && counted.is_none() && !multiplied => {
+                self.of_parts(measure).map(Expr::Different).ok_or(Unclear::Shape)
+            }
             Measure::Count(table) => match counted {
                 Some(place) => Ok(Expr::Different(place)),
                 None if multiplied => self.schema.key(table).map(Expr::Different).ok_or(Unclear::Shape),

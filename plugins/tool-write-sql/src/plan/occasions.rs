@@ -2,7 +2,7 @@
 
 use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
-use crate::calendar::Range;
+use crate::calendar::{Range, Unit};
 use crate::schema::Place;
 use crate::understand::meaning::{Filter, Measure, Occasion, Test, Unclear};
 use crate::understand::names::PREFIXES;
@@ -17,8 +17,6 @@ impl Planner<'_> {
         let meaning = &self.meaning;
         let occasion = meaning.occasion.ok_or(Unclear::Shape)?;
         let is_plain = meaning.groups.is_empty()
-            && meaning.unit.is_none()
-            && !meaning.trend
             && meaning.rank.is_none()
             && meaning.order.is_none()
             && meaning.limit.is_none()
@@ -30,7 +28,8 @@ impl Planner<'_> {
             && meaning.share.is_none()
             && !(meaning.growth || meaning.cumulative || meaning.of_total)
             && !(meaning.averages_groups || meaning.different || meaning.top || meaning.which);
-        if !is_plain {
+        let unit = meaning.unit.or_else(|| meaning.trend.then_some(Unit::Month));
+        if !is_plain || unit.is_some() && occasion != Occasion::First {
             return Err(Unclear::Shape);
         }
         let (actor, child) = self.those_who()?;
@@ -53,7 +52,11 @@ impl Planner<'_> {
         match (occasion, range) {
             (Occasion::First, Some(range)) => {
                 query.conditions.push(Filter { place: time, test: Test::Present });
-                query.having = vec![(first, Test::Days(range))];
+                query.having = vec![(first, Test::Days(self.whole_parts(range, unit)))];
+            }
+            // In each calendar unit.
+            (Occasion::First, None) if unit.is_some() => {
+                query.conditions.push(Filter { place: time, test: Test::Present });
             }
             (Occasion::Again, Some(Range { from: Some(from), before, .. })) => {
                 let until = before.map_or(Test::Present, |before| Test::Days(Range::of(None, Some(before))));
@@ -80,6 +83,12 @@ impl Planner<'_> {
             query.columns = vec![Column { expr: Expr::Rows, alias, measure: true }];
         } else {
             query.count_groups(self.labels.measure(Measure::Count(actor)));
+        }
+        if let Some(unit) = unit {
+            let range = range.map(|range| self.whole_parts(range, Some(unit)));
+            query.calendar = Some((unit, range.and_then(|range| self.until_today(range))));
+            query.unit = Some(unit);
+            query.shape = Shape::Series;
         }
         Ok(query)
     }

@@ -132,7 +132,7 @@ pub struct Query {
     pub share: Option<Filter>,
     /// Counts the groups instead of showing them.
     pub of_groups: bool,
-    /// Averages this number of the groups instead of showing them.
+    /// Averages this number of the groups, or of the calendar units, instead of showing them.
     pub averaged: Option<Expr>,
     /// Shows which percentage of the groups has more of `averaged` than this.
     pub above: Option<f64>,
@@ -169,12 +169,14 @@ impl Query {
         self.columns = vec![Column { expr: only.expr, alias, measure: true }];
         self.order.clear();
         self.shape = Shape::Value;
+        self.unit = None;
         true
     }
 
     /// The most rows that are shown; `None` for one row, or one per unit of a known range.
     pub fn rows_told(&self) -> Option<u64> {
         match self.calendar {
+            _ if self.averaged.is_some() => None,
             Some((_, Some(_))) => None,
             Some((_, None)) => Some(ROWS_MAX),
             None if self.columns.iter().all(|column| column.measure) => None,

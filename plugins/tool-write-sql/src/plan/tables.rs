@@ -34,6 +34,7 @@ impl Planner<'_> {
             if joined.contains(&table)
                 || self.beyond.contains(&table)
                 || self.is_counted_by_events(query, table)
+                || self.is_counted_by_parts(query, table)
             {
                 continue;
             }
@@ -48,6 +49,12 @@ impl Planner<'_> {
     /// Whether the table's rows are counted by rows that refer to them.
     fn is_counted_by_events(&self, query: &Query, table: usize) -> bool {
         self.meaning.measures == [Measure::Count(table)] && query.from != table
+    }
+
+    /// Whether the table's rows are counted by their parts, which name them.
+    fn is_counted_by_parts(&self, query: &Query, table: usize) -> bool {
+        self.meaning.measures.contains(&Measure::Count(table))
+            && self.links.to_whole(self.schema, query.from, table).is_some()
     }
 
     pub(super) fn way(&self, joined: &[usize], table: usize) -> Result<Vec<crate::joins::Step>, Unclear> {
@@ -86,7 +93,11 @@ impl Planner<'_> {
             Group::Field(place) => place.table == table,
         };
         let filtered = query.conditions.iter().any(|filter| filter.place.table == table);
-        if filtered || self.meaning.groups.iter().any(used) || self.meaning.without.is_some() {
+        if filtered
+            || !query.present.is_empty()
+            || self.meaning.groups.iter().any(used)
+            || self.meaning.without.is_some()
+        {
             return None;
         }
         query.from = time.table;

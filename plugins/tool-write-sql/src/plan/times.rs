@@ -51,14 +51,7 @@ impl Planner<'_> {
             (None, None) if self.is_in_state(place.table) => return Err(Unclear::Shape),
             (None, _) => query.conditions.push(Filter { place, test: Test::Present }),
         }
-        // Future days have no rows.
-        let tomorrow = self.today.plus(1);
-        let until_today = |range: Range| match (range.from, range.before) {
-            (Some(from), Some(before)) if from < tomorrow => Some(Range::days(from, before.min(tomorrow))),
-            (Some(from), None) if from < tomorrow => Some(Range::days(from, tomorrow)),
-            _ => None,
-        };
-        query.calendar = unit.map(|unit| (unit, range.and_then(until_today)));
+        query.calendar = unit.map(|unit| (unit, range.and_then(|range| self.until_today(range))));
         // More rows than are shown, and than some databases count to.
         let is_long =
             |(unit, range): (Unit, Option<Range>)| match range.map(|range| (range.from, range.before)) {
@@ -80,8 +73,18 @@ impl Planner<'_> {
         }
     }
 
+    /// Future days have no rows.
+    pub(super) fn until_today(&self, range: Range) -> Option<Range> {
+        let tomorrow = self.today.plus(1);
+        match (range.from, range.before) {
+            (Some(from), Some(before)) if from < tomorrow => Some(Range::days(from, before.min(tomorrow))),
+            (Some(from), None) if from < tomorrow => Some(Range::days(from, tomorrow)),
+            _ => None,
+        }
+    }
+
     /// The last 8 weeks by week are this one and the 7 before, each from its start.
-    fn whole_parts(&self, range: Range, unit: Option<Unit>) -> Range {
+    pub(super) fn whole_parts(&self, range: Range, unit: Option<Unit>) -> Range {
         match (range.last, unit) {
             (Some((last, count)), Some(unit)) if last == unit => {
                 Range::days(unit.later(self.today, 1 - count), self.today.plus(1))

@@ -15,8 +15,7 @@ impl Reader<'_> {
         let Some(place) = place.or_else(|| self.nearest_field(named)) else {
             // `订单数` exists in several summaries or in none: counts orders.
             if let Some(table) = self.pieces[self.at].counts {
-                self.table(table)?;
-                return self.count_before();
+                return self.measure(Measure::Count(table));
             }
             return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
         };
@@ -275,6 +274,7 @@ impl Reader<'_> {
             return self.group(place);
         }
         // A second time it may be for a condition, which takes it back.
+        self.meaning.item_leads |= self.meaning.items.is_empty() && self.meaning.measures.is_empty();
         self.meaning.items.push(place);
         self.last = Last::Field(place);
         Ok(())

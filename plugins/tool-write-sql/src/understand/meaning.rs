@@ -106,6 +106,8 @@ pub struct Meaning {
     pub measures: Vec<Measure>,
     /// Fields to show.
     pub items: Vec<Place>,
+    /// Whether the first of them precedes all numbers.
+    pub item_leads: bool,
     pub groups: Vec<Group>,
     pub unit: Option<Unit>,
     pub trend: bool,
@@ -142,7 +144,7 @@ pub struct Meaning {
     pub share: Option<Filter>,
     /// `new customers`: the table, whose rows count by the time of their beginning.
     pub new: Option<usize>,
-    /// Of each group's number, the average: `average orders per customer`.
+    /// Of each group's number, or of each calendar unit's, the average: `average orders per customer`, `日均订单数`.
     pub averages_groups: bool,
     /// `both`, and the number of fields to show before it: several values must follow, or two fields.
     pub both: Option<usize>,

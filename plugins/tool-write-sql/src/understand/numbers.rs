@@ -86,6 +86,11 @@ impl Reader<'_> {
                 self.meaning.items.pop();
                 self.test(place, Test::Number(compare, number))
             }
+            // `orders over 500`
+            Last::Table(table) if !self.is_chinese_here() && self.amount_of(table).is_ok() => {
+                let place = self.amount_of(table)?;
+                self.test(place, Test::Number(compare, number))
+            }
             // `ran longer than 10 minutes`
             _ if self.at > 0
                 && LENGTHS.iter().any(|word| self.pieces[self.at - 1].text.eq_ignore_ascii_case(word)) =>

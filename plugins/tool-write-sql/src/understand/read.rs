@@ -213,7 +213,15 @@ impl Reader<'_> {
             Op::Rate if matches!(self.last, Last::Field(_) | Last::Measure(_) | Last::Table(_)) => {
                 self.share = Some(Whole::Numbers);
             }
+            // `订单金额超过1000的占比`
+            Op::Rate if matches!(self.meaning.filters[..], [Filter { test: Test::Number(..), .. }]) => {
+                self.share = Some(Whole::Numbers);
+            }
             Op::Rate => self.rate()?,
+            Op::AverageOfUnits(unit) => {
+                self.meaning.averages_groups = true;
+                self.unit(unit)?;
+            }
             Op::AverageEach => {
                 self.meaning.averages_groups = true;
                 self.waiting.push(Waiting::Each);
@@ -288,6 +296,7 @@ impl Reader<'_> {
             Op::Each1(unit) => {
                 let text = self.pieces[self.at].text.to_lowercase();
                 self.meaning.every |= text.starts_with("every ") || text.starts_with("each ");
+                self.meaning.per |= text.starts_with("per ") || text.starts_with("a ");
                 self.unit(unit)?;
             }
             Op::Unit(unit) => {

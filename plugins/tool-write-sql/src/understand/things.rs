@@ -1,10 +1,11 @@
 //! How the reader handles names: tables, fields, values, verbs.
 
-use super::link::Chunk;
+use super::link::{Chunk, Piece};
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting, names_field};
 use crate::schema::Place;
+use crate::sums;
 use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Func, Op};
 
@@ -236,7 +237,7 @@ impl Reader<'_> {
     }
 
     fn other_table_is_ahead(&self, table: usize) -> bool {
-        let other = |piece: &super::link::Piece| {
+        let other = |piece: &Piece| {
             matches!(&piece.chunk, Chunk::Named(named)
             if named.iter().any(|named| matches!(named, Named::Table(other) if *other != table)))
         };
@@ -278,6 +279,12 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
+            // `average orders per day`
+            Some(Waiting::Make(funcs)) if funcs == [Func::Average] && self.is_each_next() => {
+                self.waiting.pop();
+                self.meaning.averages_groups = true;
+                self.measure(Measure::Count(table))
+            }
             Some(Waiting::Count) => {
                 self.waiting.pop();
                 match self.waiting.last() {
@@ -306,6 +313,14 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.rank(By::Measure(Measure::Count(table)), most)
             }
+            // `超过1000元的订单`
+            Some(Waiting::Compared(compare, number)) if self.says_money() => {
+                self.waiting.pop();
+                let place = self.amount_of(table)?;
+                self.filter(place, Test::Number(compare, number))?;
+                self.last = Last::Table(table);
+                Ok(())
+            }
             Some(Waiting::Compared(compare, number)) => {
                 self.waiting.pop();
                 self.meaning.having.push((Measure::Count(table), compare, number));
@@ -318,6 +333,14 @@ impl Reader<'_> {
                 ) {
                     return self.one_more(table);
                 }
+                let amounts = self.amounts_joined();
+                match self.waiting[..] {
+                    _ if amounts.is_empty() => {}
+                    [] => return self.beside_amounts(table, &amounts),
+                    // `average orders and revenue`
+                    [.., Waiting::Make(_)] => return self.unclear(),
+                    _ => {}
+                }
                 self.several = self.is_plural();
                 self.last = Last::Table(table);
                 self.number_of_things(table)
@@ -325,8 +348,60 @@ impl Reader<'_> {
         }
     }
 
+    fn says_money(&self) -> bool {
+        self.pieces[..self.at].iter().any(|piece| piece.chunk == Chunk::Op(Op::Money))
+    }
+
+    fn is_each_next(&self) -> bool {
+        self.is_plural() && matches!(self.next(), Some(Chunk::Op(Op::Each | Op::Each1(_))))
+    }
+
+    /// The amounts that the next name may be, if `and` joins it to this one.
+    fn amounts_joined(&self) -> Vec<Place> {
+        let mut rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
+        let is_joined = matches!(rest.next(), Some(Chunk::Op(Op::And) | Chunk::Mark));
+        let next = rest.find(|chunk| !matches!(chunk, Chunk::Op(Op::Filler))).filter(|_| is_joined);
+        let Some(Chunk::Named(named)) = next else { return Vec::new() };
+        let amount = |named: &Named| match named {
+            Named::Field(place, _) if sums::adds_up(self.schema.field(*place)) => Some(*place),
+            _ => None,
+        };
+        named.iter().filter_map(amount).collect()
+    }
+
+    /// `orders and revenue per month`: their number; `products and their revenue`: that of each.
+    fn beside_amounts(&mut self, table: usize, amounts: &[Place]) -> Result<(), Unclear> {
+        if amounts.iter().any(|place| self.is_amount_of(*place, table)) {
+            return self.measure(Measure::Count(table));
+        }
+        let is_group = |piece: &Piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Each | Op::Each1(_) | Op::By | Op::Trend | Op::Unit(_)))
+        };
+        if self.pieces.iter().any(is_group) || !self.meaning.items.is_empty() {
+            return self.unclear();
+        }
+        self.meaning.groups.push(Group::Table(table));
+        self.last = Last::Group;
+        Ok(())
+    }
+
+    /// Whether a field holds amounts of a table's rows, or of their parts.
+    fn is_amount_of(&self, place: Place, table: usize) -> bool {
+        let is_part = place.table == table || self.links.to_whole(self.schema, place.table, table).is_some();
+        is_part && sums::adds_up(self.schema.field(place))
+    }
+
     /// `names of conductors and the orchestras`: shows those, too.
     fn one_more(&mut self, table: usize) -> Result<(), Unclear> {
+        // `revenue and orders per month`
+        let sums = self.meaning.measures.iter().filter_map(|measure| match measure {
+            Measure::Made(Func::Sum, place) => Some(*place),
+            _ => None,
+        });
+        let mut amounts = self.meaning.items.iter().copied().chain(sums).peekable();
+        if amounts.peek().is_some() && amounts.all(|place| self.is_amount_of(place, table)) {
+            return self.measure(Measure::Count(table));
+        }
         match self.schema.title(table) {
             Some(title) if !self.meaning.items.is_empty() && self.meaning.measures.is_empty() => {
                 self.item(title)

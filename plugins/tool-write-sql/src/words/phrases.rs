@@ -1,7 +1,8 @@
 //! Phrases that are operators.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Word;
 use crate::calendar::Unit;
@@ -96,6 +97,8 @@ pub enum Op {
     Rate,
     /// `平均每个`: the average of what each has.
     AverageEach,
+    /// `日均`, `daily average`
+    AverageOfUnits(Unit),
     /// `多少人`: rows of what is told apart.
     People,
     /// Counts the previous thing: `订单数`.
@@ -286,6 +289,18 @@ const ENGLISH: &[(&str, Op)] = &[
     ),
     ("how many times|number of times|the number of times|how often", Op::Times),
     ("average|avg|mean|the average|the mean|average of|on average", Op::Make(Average)),
+    (
+        "average daily|daily average|the average daily|the daily average|average daily number of|the average daily number of|daily average of",
+        Op::AverageOfUnits(Unit::Day),
+    ),
+    (
+        "average weekly|weekly average|the average weekly|the weekly average|average weekly number of|the average weekly number of|weekly average of",
+        Op::AverageOfUnits(Unit::Week),
+    ),
+    (
+        "average monthly|monthly average|the average monthly|the monthly average|average monthly number of|the average monthly number of|monthly average of",
+        Op::AverageOfUnits(Unit::Month),
+    ),
     ("total|sum|sum of|the sum of|the total|total of|how much|overall total", Op::Make(Sum)),
     ("total amount of|the total amount of", Op::AmountOf),
     ("median|the median|median of|the median of", Op::Make(Median)),
@@ -459,6 +474,10 @@ const CHINESE: &[(&str, Op)] = &[
     ("排序|排列|由", Op::Order),
     ("新增|新增的|新注册|新注册的|新", Op::New),
     ("率|占比|比例|的比例|的占比", Op::Rate),
+    ("日均|平均每天|平均每日|每天平均|每日平均|平均一天", Op::AverageOfUnits(Unit::Day)),
+    ("周均|平均每周|每周平均", Op::AverageOfUnits(Unit::Week)),
+    ("月均|平均每月|平均每个月|每月平均|每个月平均", Op::AverageOfUnits(Unit::Month)),
+    ("年均|平均每年|每年平均", Op::AverageOfUnits(Unit::Year)),
     ("平均每个|平均每位|平均每名|平均每家|平均每", Op::AverageEach),
     ("多少人|几个人", Op::People),
     ("升序|从低到高|从小到大|由低到高|从少到多", Op::Ascending),
@@ -501,15 +520,15 @@ pub fn longest(words: &[Word]) -> Option<(usize, Op)> {
 
 /// True for a function word.
 pub fn says_little(word: &str) -> bool {
-    ENGLISH.iter().any(|(phrases, op)| {
-        matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not)
-            && phrases.split('|').any(|phrase| phrase == word)
-    })
+    let little =
+        |op: &Op| matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not);
+    let phrases = BY_FIRST_WORD.get(word);
+    word.is_ascii() && phrases.into_iter().flatten().any(|(phrase, op)| *phrase == word && little(op))
 }
 
 /// All phrases by their first words, in the lists' order.
-static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|| {
-    let mut phrases: HashMap<&str, Vec<(&str, Op)>> = HashMap::new();
+static BY_FIRST_WORD: LazyLock<FxHashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|| {
+    let mut phrases: FxHashMap<&str, Vec<(&str, Op)>> = FxHashMap::default();
     for (list, op) in ENGLISH.iter().chain(CHINESE) {
         for phrase in list.split('|') {
             let first = phrase.split_once(' ').map_or(phrase, |(first, _)| first);
@@ -525,7 +544,7 @@ pub fn has(word: &str) -> bool {
 }
 
 /// All words of phrases.
-static WORDS: LazyLock<HashSet<&str>> =
+static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| BY_FIRST_WORD.values().flatten().flat_map(|(phrase, _)| phrase.split(' ')).collect());
 
 /// The phrases that begin here, with their length in words.
@@ -534,7 +553,8 @@ pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {
     first.into_iter().flatten().filter_map(|(phrase, op)| Some((length_here(words, phrase)?, *op)))
 }
 
-fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
+/// The length of a phrase in words, if it begins here.
+pub fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
     let mut length = 0;
     for part in phrase.split(' ') {
         words.get(length).filter(|word| word.lower == part && word.form != super::Form::Quoted)?;

@@ -216,18 +216,11 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         if !query.columns.iter().all(|column| column.measure) {
             return Err("`every` makes the first column; the others must be numbers".to_owned());
         }
-        let others = [
-            "groupBy",
-            "having",
-            "known",
-            "order",
-            "limit",
-            "distinct",
-            "compare",
-            "firstOfEach",
-            "ofGroups",
-        ];
-        alone("`every`", &others)?;
+        alone("`every`", &["known", "order", "limit", "distinct", "compare", "firstOfEach"])?;
+        // Groups are counted by their first time.
+        if !query.of_groups {
+            alone("`every`", &["groupBy", "having"])?;
+        }
     }
     if has_median {
         let others =
@@ -257,7 +250,11 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         let [Column { measure: true, .. }] = query.columns[..] else {
             return Err("`ofGroups` has one column, a number".to_owned());
         };
-        if query.groups.is_empty() || query.averaged.is_some_and(|expr| !is_number(expr)) {
+        let averages_units = query.averaged.is_some() && query.calendar.is_some();
+        if averages_units && query.above.is_some() {
+            return Err("`every` and `shareAbove` do not go together".to_owned());
+        }
+        if query.groups.is_empty() && !averages_units || query.averaged.is_some_and(|expr| !is_number(expr)) {
             return Err("`ofGroups` needs `groupBy`, and a number of the groups".to_owned());
         }
     }

@@ -123,7 +123,7 @@ impl Reader<'_> {
         let derived = self.derived(&value["derived"], &columns)?;
         let shape = match () {
             () if periods.is_some() => Shape::Comparison,
-            () if calendar.is_some() => Shape::Series,
+            () if calendar.is_some() && averaged.is_none() => Shape::Series,
             () if columns.iter().all(|column| column.measure) => Shape::Value,
             () if has_numbers && first_of_each.is_none() && averaged.is_none() => Shape::Ranking,
             () => Shape::Table,
@@ -152,7 +152,7 @@ impl Reader<'_> {
             first_of_each,
             different: flag(&value["distinct"], "distinct")?,
             calendar,
-            unit: calendar.map(|(unit, _)| unit),
+            unit: calendar.filter(|_| averaged.is_none()).map(|(unit, _)| unit),
             time: compared.or(series),
             shape,
         };

@@ -24,12 +24,15 @@ impl Reader<'_> {
             is_new
         });
         if let Some(Waiting::Make(funcs)) = self.take_last(|waiting| matches!(waiting, Waiting::Make(_))) {
-            // `total orders` counts; every other function needs a field.
-            let [Func::Sum] = funcs[..] else { return Err(Unclear::Shape) };
-            let (Some(&table), true) = (self.meaning.tables.first(), self.meaning.measures.is_empty()) else {
-                return Err(Unclear::Shape);
-            };
-            self.meaning.measures.push(Measure::Count(table));
+            match (&funcs[..], self.meaning.tables.first(), self.meaning.measures.is_empty()) {
+                // `total orders` counts; every other function needs a field.
+                ([Func::Sum], Some(table), true) => self.meaning.measures.push(Measure::Count(*table)),
+                // `orders per day on average`
+                ([Func::Average], ..) if self.meaning.unit.is_some() && self.says_on_average() => {
+                    self.meaning.averages_groups = true;
+                }
+                _ => return Err(Unclear::Shape),
+            }
         }
         if let Some(whole) = self.share.take() {
             self.share_of(whole)?;
@@ -114,6 +117,14 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// Whether `on average` follows what it is said of.
+    fn says_on_average(&self) -> bool {
+        let is_named =
+            |piece: &&Piece| !matches!(piece.chunk, Chunk::Mark | Chunk::Range(_) | Chunk::Op(Op::Filler));
+        let said = self.pieces.iter().rev().find(is_named);
+        said.is_some_and(|piece| piece.text.eq_ignore_ascii_case("on average"))
+    }
+
     /// Whether `no` or `without` stands before a value.
     fn lacks_a_value(&self) -> bool {
         let lacks = |piece: &Piece| {
@@ -153,6 +164,9 @@ impl Reader<'_> {
         if self.is_share_of_days() || self.share_follows_a_value() {
             return Err(Unclear::Shape);
         }
+        if values == 0 && !grouped && amount.is_none() && !self.meaning.filters.is_empty() {
+            return self.share_of_compared();
+        }
         // `as a share of the total`
         let is_alone = amount.is_none() && values == 0 && self.meaning.tables.is_empty() && !grouped;
         if whole == Whole::Numbers && is_alone {
@@ -188,6 +202,24 @@ impl Reader<'_> {
                 self.rate()
             }
         }
+    }
+
+    /// `what percentage of orders is over 1000`
+    fn share_of_compared(&mut self) -> Result<(), Unclear> {
+        let [Filter { place, test: Test::Number(..) | Test::Between(..) }] = self.meaning.filters[..] else {
+            return Err(Unclear::Shape);
+        };
+        let is_of_rows = match self.meaning.measures[..] {
+            [] => self.meaning.tables.iter().all(|table| *table == place.table),
+            [Measure::Count(table)] => table == place.table,
+            _ => false,
+        };
+        if !is_of_rows || !self.meaning.items.is_empty() {
+            return Err(Unclear::Shape);
+        }
+        self.meaning.share = self.meaning.filters.pop();
+        self.meaning.measures = vec![Measure::Share(place)];
+        Ok(())
     }
 
     /// Which condition the share is of. Of several it is what is said of the others: `what share of app orders were

@@ -1,0 +1,21 @@
+//! Which fields hold amounts, judging by their names.
+
+use crate::schema::Field;
+use crate::words::concept;
+use crate::words::english::name_words;
+
+/// Last words of fields whose values add up.
+const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "profit", "total", "turnover"];
+/// Words of fields whose single values are of no interest.
+const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
+
+/// Whether single values of a field are of no interest.
+pub fn flows(field: &Field) -> bool {
+    name_words(&field.name).iter().any(|word| FLOWS.contains(&concept(word).as_str()))
+}
+
+/// Whether values of a field add up.
+pub fn adds_up(field: &Field) -> bool {
+    let is_summed = |word: &String| SUMMED.contains(&concept(word).as_str());
+    field.is_number() && (flows(field) || name_words(&field.name).last().is_some_and(is_summed))
+}
