@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::schema::{Place, Schema};
+use crate::schema::{Kind, Place, Schema};
 use crate::understand::names::PREFIXES;
 use crate::words::english::{name_words, singular};
 
@@ -171,8 +171,16 @@ impl Target {
     fn is_meant_by(&self, schema: &Schema, place: Place) -> bool {
         let is_key = schema.key(place.table) == Some(place);
         let named_after = self.words.starts_with(&self.owner) && self.words.len() > self.owner.len();
-        place.table != self.key.table && (!is_key || named_after)
+        let (one, other) = (schema.field(place).kind(), schema.field(self.key).kind());
+        place.table != self.key.table && (!is_key || named_after) && is_alike(one, other)
     }
+}
+
+/// Whether values of these kinds can be the same: numbers may be written as texts.
+fn is_alike(one: Kind, other: Kind) -> bool {
+    let is_number = |kind: Kind| matches!(kind, Kind::Number | Kind::NumberText);
+    let is_text = |kind: Kind| matches!(kind, Kind::Text | Kind::NumberText);
+    one == other || is_number(one) && is_number(other) || is_text(one) && is_text(other)
 }
 
 fn plain(name: &str) -> Vec<String> {

@@ -86,6 +86,9 @@ fn statements_for_doris_are_those_of_the_golden_file() {
         "Share of executions by status",
         "Median duration of executions by status",
         "The workflow with the most executions for each status",
+        "Average number of executions per day",
+        "Average number of executions per day in the last 30 days",
+        "The status with the most executions each month",
     ]
     .iter()
     .map(|question| format!("{};\n", sql(question, &doris)))

@@ -374,6 +374,13 @@ fn shares_are_of_what_is_compared_with_a_number() {
                 over,
             ),
             (
+                &[
+                    "ratio of cancelled orders to all orders",
+                    "What is the ratio of cancelled orders to total orders?",
+                ],
+                &["\"order_status\" = 'cancelled' THEN 100.0"],
+            ),
+            (
                 &["orders over 1000", "List orders over 1000"],
                 &["WHERE \"ods_orders\".\"order_amount\" > 1000"],
             ),

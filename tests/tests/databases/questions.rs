@@ -171,7 +171,7 @@ fn literal(row: &sqlx::sqlite::SqliteRow, at: usize) -> String {
 }
 
 /// Of each shape that the rules know.
-const EVERYWHERE: [&str; 26] = [
+const EVERYWHERE: [&str; 33] = [
     "How many orders last month?",
     "What is our total revenue?",
     "Average order value by channel",
@@ -198,6 +198,13 @@ const EVERYWHERE: [&str; 26] = [
     "Which products cost more than 200?",
     "average sales amount per customer",
     "How many customers have more than 30 orders?",
+    "Revenue and number of orders by channel",
+    "Average orders per day",
+    "Average daily revenue last month",
+    "First-time customers per month",
+    "Best selling product each month",
+    "Top 3 categories per month by revenue",
+    "What percentage of orders is over 1000?",
 ];
 
 /// The same question gives the same rows, whatever the database.

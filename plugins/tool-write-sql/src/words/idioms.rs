@@ -95,6 +95,8 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much did ", " increase", "growth of {}"),
     ("how did ", " change from ", "growth of {} from "),
     ("how much did ", " change from ", "growth of {} from "),
+    ("ratio of ", " to all ", "share of {} of all "),
+    ("ratio of ", " to total ", "share of {} of all "),
     ("how did ", " develop", "trend of {}"),
     ("how did ", " evolve", "trend of {}"),
     ("how did ", " change", "trend of {}"),
