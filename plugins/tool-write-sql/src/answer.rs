@@ -138,8 +138,12 @@ impl<'m> Conversation<'m> {
         }
         match (last.changed(said, message, known, today), alone) {
             (Some(changed), _) => Ok((changed, true)),
-            // It speaks of something that is not understood.
-            (None, Ok(alone)) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => {
+            // It speaks of something that is not understood: `and category?`, after the best product.
+            (None, Ok(alone))
+                if said.takes_away()
+                    || (said.refers() || said.is_marked() && !said.asks())
+                        && alone.meaning.tables.is_empty() =>
+            {
                 Err(Unclear::Shape)
             }
             (None, alone) => alone.map(|alone| (alone, false)),
@@ -237,12 +241,10 @@ impl Understood {
             Expr::Made(_, place) => schema.field(place).kind() == Kind::NumberText,
             _ => false,
         };
-        let counts_parts = query.columns.len() > 1
-            && self
-                .meaning
-                .measures
-                .iter()
-                .any(|measure| matches!(measure, Measure::Count(table) if *table != query.from));
+        let is_of_parts =
+            |measure: &Measure| matches!(measure, Measure::Count(table) if *table != query.from);
+        let counts_parts =
+            self.meaning.measures.len() > 1 && self.meaning.measures.iter().any(is_of_parts) && !repeats;
         let doubts = [
             self.is_chosen,
             counts_parts,

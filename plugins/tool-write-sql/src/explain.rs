@@ -1,12 +1,12 @@
 //! Explains the query and its assumptions for people, in English and in Chinese.
 
 use crate::calendar::{Day, Range, Unit};
-use crate::labels::{self, Labels};
+use crate::labels::{self, Labels, sign};
 use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
-use crate::words::phrases::{Compare, Func, Part};
+use crate::words::phrases::{Func, Part};
 
 /// A short heading for an answer.
 pub fn title(query: &Query, labels: Labels<'_>) -> String {
@@ -43,15 +43,23 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     parts.extend(query.present.iter().map(|present| teller.present(present)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
     parts.extend(query.calendar.map(|(unit, _)| match query.averaged {
-        Some(_) => teller.averaged(unit),
+        Some(expr) => teller.averaged(unit, expr),
         None => teller.calendar(unit),
     }));
     parts.extend(query.having.iter().map(|(expr, test)| teller.group(*expr, test)));
     parts.extend(query.periods.map(|periods| teller.periods(periods)));
     parts.extend(query.derived.iter().filter_map(|(kind, name)| teller.derived(*kind, name)));
-    parts.extend(query.first_of_each.as_ref().map(|(_, count)| match labels.chinese {
-        true => format!("每组取前 {count} 个"),
-        false => format!("the first {count} of each group"),
+    parts.extend(query.first_of_each.as_ref().map(|(of, count)| {
+        let names: Vec<&str> = query
+            .columns
+            .iter()
+            .filter(|column| of.contains(&column.expr))
+            .map(|column| column.alias.as_str())
+            .collect();
+        match labels.chinese {
+            true => format!("每个{}取前 {count} 个", names.join("、")),
+            false => format!("the first {count} of each {}", names.join(", ")),
+        }
     }));
     if query.begins_within {
         parts.push(teller.say(
@@ -59,13 +67,20 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
             "第一个周期早于所选范围开始，不完整",
         ));
     }
-    if matches!(query.calendar, Some((_, None))) {
+    if query.averaged.is_some()
+        && let Some((unit, range)) = query.calendar
+    {
+        parts.push(teller.averaged_units(unit, range));
+    } else if matches!(query.calendar, Some((_, None))) {
         parts.push(match teller.chinese {
             true => format!("最多取最近 {ROWS_MAX} 个周期"),
             false => format!("the latest {ROWS_MAX} at most"),
         });
     }
-    if query.outer.is_none() && query.columns.iter().any(|column| column.measure) && !query.groups.is_empty()
+    if query.outer.is_none()
+        && query.calendar.is_none()
+        && query.columns.iter().any(|column| column.measure)
+        && !query.groups.is_empty()
     {
         parts.push(teller.say("groups without any row are left out", "没有记录的分组不列出"));
     }
@@ -123,15 +138,26 @@ impl Teller<'_> {
                     false => format!("is the percentage of {place} with more than {above} rows of {from}"),
                 }
             }
-            _ if query.averaged.is_some() && query.calendar.is_some() => {
-                self.say("is the average of the calendar units' numbers", "为各周期数值的平均")
+            Expr::Rows if let (true, Some((unit, _))) = (of_groups, query.calendar) => {
+                self.first_times(query, unit)
             }
-            Expr::Rows if query.of_groups && query.calendar.is_some() => {
-                self.say("counts groups by their first time", "为按首次时间计的分组数")
-            }
+            _ if query.calendar.is_some() => self.number(column.expr, &share),
             _ if query.averaged.is_some() => {
                 self.say("is the average of the groups' numbers", "为各组数值的平均")
             }
+            Expr::Rows if of_groups => self.say("counts groups", "为分组数"),
+            expr => self.number(expr, &share),
+        };
+        if self.chinese {
+            format!("“{}”{what}", column.alias)
+        } else {
+            format!("\"{}\" {what}", column.alias)
+        }
+    }
+
+    /// What a number is.
+    fn number(&self, expr: Expr, share: &str) -> String {
+        match expr {
             Expr::Share(_) if self.chinese => format!("为满足“{share}”的行所占百分比"),
             Expr::Share(_) => {
                 format!("is the percentage of rows, counting {share}")
@@ -142,7 +168,6 @@ impl Teller<'_> {
             Expr::Part(place) => {
                 format!("is the percentage of the sum of {}, counting {share}", self.place(place))
             }
-            Expr::Rows if of_groups => self.say("counts groups", "为分组数"),
             Expr::Rows => self.say("counts rows", "为行数"),
             Expr::Present(place) if self.chinese => format!("为 {} 的行数，没有的计为 0", self.place(place)),
             Expr::Present(place) => format!("counts rows with {}, also none", self.place(place)),
@@ -169,11 +194,17 @@ impl Teller<'_> {
             Expr::Field(place) | Expr::Start(_, place) => {
                 format!("is computed from {}", self.place(place))
             }
-        };
-        if self.chinese {
-            format!("“{}”{what}", column.alias)
-        } else {
-            format!("\"{}\" {what}", column.alias)
+        }
+    }
+
+    /// Groups that are counted by the calendar unit of their first time.
+    fn first_times(&self, query: &Query, unit: Unit) -> String {
+        let of: Vec<String> =
+            query.groups.iter().filter_map(|expr| Some(self.place(expr.place()?))).collect();
+        let (of, time) = (of.join(", "), query.time.map(|time| self.place(time)).unwrap_or_default());
+        match self.chinese {
+            true => format!("为 {of} 的个数，按各自最早的 {time} 计入"),
+            false => format!("counts {of}, each in the {} of its first {time}", unit.word()),
         }
     }
 
@@ -328,13 +359,33 @@ impl Teller<'_> {
         text
     }
 
-    fn averaged(&self, unit: Unit) -> String {
-        match self.chinese {
-            true => format!(
-                "按{}平均，没有记录的计为 0",
-                Labels { schema: self.schema, chinese: true }.unit(unit)
-            ),
-            false => format!("over each {}, also those without any", unit.word()),
+    /// Over which calendar units a number is averaged.
+    fn averaged(&self, unit: Unit, expr: Expr) -> String {
+        let labels = Labels { schema: self.schema, chinese: self.chinese };
+        let adds = expr.adds_up() || matches!(expr, Expr::Different(_));
+        let mut text = match self.chinese {
+            true => format!("按{}平均", labels.unit(unit)),
+            false => format!("averaged over {}s", unit.word()),
+        };
+        if adds {
+            text += &self.say(", those without any as 0", "，没有记录的计为 0");
+        }
+        text
+    }
+
+    /// Which of the averaged calendar units may not be whole.
+    fn averaged_units(&self, unit: Unit, range: Option<Range>) -> String {
+        let word = unit.word();
+        let is_open = range.is_some_and(|range| range.before > Some(self.today));
+        match (range, self.chinese) {
+            (None, true) => "从第一个到最近一个有记录的周期，首尾两个可能不完整".to_owned(),
+            (None, false) => {
+                format!("from the first to the last {word} with any, of which both may not be whole")
+            }
+            (Some(_), true) if is_open => "最近一个周期尚未结束".to_owned(),
+            (Some(_), false) if is_open => format!("the latest {word} is not over"),
+            (Some(_), true) => "只计所选范围".to_owned(),
+            (Some(_), false) => format!("over all {word}s of the range"),
         }
     }
 
@@ -358,17 +409,6 @@ impl Teller<'_> {
 
 fn list(numbers: &[f64], or: &str) -> String {
     numbers.iter().map(f64::to_string).collect::<Vec<String>>().join(or)
-}
-
-fn sign(compare: Compare) -> &'static str {
-    match compare {
-        Compare::Equal => "=",
-        Compare::NotEqual => "≠",
-        Compare::More => ">",
-        Compare::AtLeast => "≥",
-        Compare::Less => "<",
-        Compare::AtMost => "≤",
-    }
 }
 
 /// Words that were read as others.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::schema::{Kind, Place, Schema};
+use crate::schema::{Field, Kind, Place, Schema};
 use crate::understand::names::PREFIXES;
 use crate::words::english::{name_words, singular};
 
@@ -171,16 +171,20 @@ impl Target {
     fn is_meant_by(&self, schema: &Schema, place: Place) -> bool {
         let is_key = schema.key(place.table) == Some(place);
         let named_after = self.words.starts_with(&self.owner) && self.words.len() > self.owner.len();
-        let (one, other) = (schema.field(place).kind(), schema.field(self.key).kind());
-        place.table != self.key.table && (!is_key || named_after) && is_alike(one, other)
+        let differ = differ(schema.field(place), schema.field(self.key));
+        place.table != self.key.table && (!is_key || named_after) && !differ
     }
 }
 
-/// Whether values of these kinds can be the same: numbers may be written as texts.
-fn is_alike(one: Kind, other: Kind) -> bool {
-    let is_number = |kind: Kind| matches!(kind, Kind::Number | Kind::NumberText);
-    let is_text = |kind: Kind| matches!(kind, Kind::Text | Kind::NumberText);
-    one == other || is_number(one) && is_number(other) || is_text(one) && is_text(other)
+/// Whether no value of the one can be one of the other: days or words, and numbers. Texts without samples may be numbers.
+fn differ(one: &Field, other: &Field) -> bool {
+    let is_number = |field: &Field| field.kind() == Kind::Number;
+    let is_other = |field: &Field| match field.kind() {
+        Kind::Date => true,
+        Kind::Text => !field.values.is_empty(),
+        _ => false,
+    };
+    is_number(one) && is_other(other) || is_other(one) && is_number(other)
 }
 
 fn plain(name: &str) -> Vec<String> {

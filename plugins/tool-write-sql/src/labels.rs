@@ -7,7 +7,7 @@ use crate::understand::meaning::{Filter, Measure, Test};
 use crate::understand::names::PREFIXES;
 use crate::words::chinese::is_han;
 use crate::words::english::singular;
-use crate::words::phrases::Func;
+use crate::words::phrases::{Compare, Func};
 
 /// The longest comment that can serve as a name, in characters.
 const NAME_MAX: usize = 10;
@@ -100,9 +100,14 @@ impl Labels<'_> {
 
     /// `share of cancelled (%)`
     pub fn share(&self, share: &Filter) -> String {
-        let values =
-            if let Test::Among(values, _) = &share.test { values.join(" / ") } else { String::new() };
-        if self.chinese { format!("{values}占比(%)") } else { format!("share of {values} (%)") }
+        let of = match &share.test {
+            Test::Among(values, _) => values.join(" / "),
+            Test::Number(compare, number) => {
+                format!("{} {} {number}", self.words_of(share.place), sign(*compare))
+            }
+            _ => self.words_of(share.place),
+        };
+        if self.chinese { format!("{of}占比(%)") } else { format!("share of {of} (%)") }
     }
 
     /// The average of a number of each row of a table.
@@ -116,13 +121,20 @@ impl Labels<'_> {
 
     /// The average of a number of each calendar unit.
     pub fn average_of_units(&self, measure: Measure, unit: Unit) -> String {
-        match (self.chinese, unit) {
-            (true, Unit::Day) => format!("日均{}", self.measure(measure)),
-            (true, Unit::Week) => format!("周均{}", self.measure(measure)),
-            (true, Unit::Month) => format!("月均{}", self.measure(measure)),
-            (true, Unit::Quarter) => format!("季均{}", self.measure(measure)),
-            (true, Unit::Year) => format!("年均{}", self.measure(measure)),
-            (false, unit) => format!("average {} per {}", self.measure(measure), self.unit(unit)),
+        let number = match measure {
+            Measure::Made(Func::Sum, place) => self.words_of(place),
+            measure => self.measure(measure),
+        };
+        let before = match unit {
+            Unit::Day => "日均",
+            Unit::Week => "周均",
+            Unit::Month => "月均",
+            Unit::Quarter => "季均",
+            Unit::Year => "年均",
+        };
+        match self.chinese {
+            true => format!("{before}{number}"),
+            false => format!("average {number} per {}", self.unit(unit)),
         }
     }
 
@@ -201,5 +213,17 @@ pub fn func(func: Func, chinese: bool) -> &'static str {
         (Func::Average, false) => "average ",
         (Func::Least, false) => "minimum ",
         (Func::Greatest, false) => "maximum ",
+    }
+}
+
+/// The sign of a comparison.
+pub fn sign(compare: Compare) -> &'static str {
+    match compare {
+        Compare::Equal => "=",
+        Compare::NotEqual => "≠",
+        Compare::More => ">",
+        Compare::AtLeast => "≥",
+        Compare::Less => "<",
+        Compare::AtMost => "≤",
     }
 }

@@ -70,8 +70,9 @@ const SOURCES_MAX: usize = 20;
 const SEARCHED_SOURCES: usize = 3;
 /// Time limit in milliseconds: samples are queries.
 const TIMEOUT_MS: u32 = 20_000;
-/// Time limit of sampling, in milliseconds.
+/// Time limits of sampling and of looking values up, in milliseconds.
 const SAMPLING_MS: Timestamp = 10_000;
+const LOOKING_UP_MS: Timestamp = 5_000;
 
 struct WriteSql;
 
@@ -223,7 +224,7 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
         }
     }
     if answers.is_empty() {
-        answers = looked_up(asked, &mut refused, until);
+        answers = looked_up(asked, &mut refused);
     }
     match chosen(answers, preferred) {
         Ok(Some(found)) => Ok(found),
@@ -238,11 +239,8 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
 }
 
 /// The answers of data sources that have the unknown words as values beyond the samples.
-fn looked_up(
-    asked: &Asked<'_>,
-    refused: &mut [(Source, Unclear)],
-    until: Timestamp,
-) -> Vec<(String, Answer)> {
+fn looked_up(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(String, Answer)> {
+    let until = clock::now() + LOOKING_UP_MS;
     let mut answers = Vec::new();
     for (source, unclear) in refused.iter_mut().take(SEARCHED_SOURCES) {
         if matches!(unclear, Unclear::Words(_) | Unclear::Word(_))

@@ -14,6 +14,12 @@ pub fn flows(field: &Field) -> bool {
     name_words(&field.name).iter().any(|word| FLOWS.contains(&concept(word).as_str()))
 }
 
+/// Whether only sums of a field are asked for: of sales and of pieces.
+pub fn is_of_no_row(field: &Field) -> bool {
+    let is_quantity = |word: &String| concept(word) == "quantity";
+    flows(field) || name_words(&field.name).iter().any(is_quantity)
+}
+
 /// Whether values of a field add up.
 pub fn adds_up(field: &Field) -> bool {
     let is_summed = |word: &String| SUMMED.contains(&concept(word).as_str());

@@ -163,6 +163,26 @@ fn a_plan_that_is_wrong_is_refused_at_its_place() {
         ),
         (json!({"share": {"field": "ods_orders.channel", "in": ["app"]}}), "give both"),
         (json!({"ofGroups": "count"}), "`ofGroups` has one column"),
+        (
+            json!({"ofGroups": "count", "columns": [{"name": "n", "sum": "ods_orders.order_amount"}],
+                "groupBy": [{"field": "ods_orders.channel"}]}),
+            "has the column {\"rows\": true}",
+        ),
+        (
+            json!({"ofGroups": {"average": {"least": "ods_orders.ordered_at"}}, "columns": [{"name": "n", "least": "ods_orders.ordered_at"}],
+                "groupBy": [{"field": "ods_orders.channel"}]}),
+            "holds no numbers",
+        ),
+        (
+            json!({"ofGroups": {"average": {"rows": true}}, "columns": [{"name": "n", "sum": "ods_orders.order_amount"}],
+                "groupBy": [{"field": "ods_orders.channel"}]}),
+            "are of the same number",
+        ),
+        (
+            json!({"ofGroups": "count", "columns": [{"name": "n", "rows": true}], "groupBy": [{"field": "ods_orders.channel"}],
+                "every": {"unit": "day", "of": "ods_orders.ordered_at"}, "order": [{"rows": true}]}),
+            "`every` and `order`",
+        ),
         (json!({"keepAll": true}), "`keepAll` needs one join"),
         (
             json!({"absent": {"key": "ods_customers.customer_id", "in": "ods_orders.customer_id"}}),

@@ -253,8 +253,57 @@ fn orders_stand_beside_an_amount_of_their_parts() {
             ),
         ],
     );
-    // Those who bought are not all customers.
-    assert!(after(&company(), &["number of customers and revenue by city"]).is_none());
+}
+
+/// Each word of a question counts: what would be lost, or may mean several things, is refused.
+#[test]
+fn nothing_of_a_question_is_lost() {
+    for question in [
+        // Those who bought are not all customers.
+        "number of customers and revenue by city",
+        "orders and average revenue per month",
+        "average orders and revenue per month",
+        "average daily orders and average daily revenue",
+        "revenue and cancelled orders by channel",
+        "customers with revenue and orders",
+        "share of cancelled orders of all customers",
+        // Of single rows, or of all rows of a calendar unit.
+        "average daily order value",
+        "日均客单价",
+        "largest order each month",
+        "top 3 products per category per month",
+        "每个城市每月订单最多的客户",
+        "best selling product each month with revenue above 20000",
+        // Of all, or of each channel's.
+        "share of orders over 1000 by channel",
+        "share of app orders over 1000",
+        "ratio of app orders to total revenue",
+        // A list, or a number.
+        "which customers ordered for the first time each month",
+        // Orders of more than 30, or more than 30 orders.
+        "customers with orders above 30",
+    ] {
+        let answer = after(&company(), &[question]);
+        assert!(answer.is_none(), "{question}\n  {}", answer.unwrap().sql);
+    }
+    assert!(after(&company(), &["best selling product", "and category?"]).is_none());
+}
+
+#[test]
+fn numbers_of_rows_are_compared_where_something_has_them() {
+    each(
+        &company(),
+        &[
+            (
+                &["cities with number of orders over 500"],
+                &["GROUP BY \"ods_customers\".\"city\" HAVING COUNT(*) > 500"],
+            ),
+            (&["customers whose number of orders is over 20"], &["HAVING COUNT(*) > 20"]),
+            (&["What is the number of orders over 1000?"], &["\"order_amount\" > 1000"]),
+            (&["customers and number of orders"], &["GROUP BY \"ods_customers\".\"customer_id\""]),
+            (&["每月客单价"], &["AVG(\"ods_orders\".\"order_amount\") AS \"n0\"", "LEFT JOIN"]),
+        ],
+    );
 }
 
 #[test]

@@ -251,6 +251,11 @@ impl Planner<'_> {
         if has_share && meaning.items.iter().any(|item| self.schema.field(*item).is_number()) {
             return Err(Unclear::Shape);
         }
+        // `customers with revenue and orders`, `the share of cancelled orders of all customers`
+        let is_share = |measure: &Measure| matches!(measure, Measure::Share(_) | Measure::Part(_));
+        if (meaning.measures.len() > 1 || meaning.measures.iter().any(is_share)) && !self.uses_all_tables() {
+            return Err(Unclear::Shape);
+        }
         // An average of single sales per day, or per customer, is not what is meant.
         let of_sales = |measure: &Measure| matches!(measure, Measure::Made(Func::Average | Func::Median, place) if self.flows(*place));
         let of_things = meaning.groups.iter().any(|group| matches!(group, Group::Table(_)));
@@ -264,8 +269,16 @@ impl Planner<'_> {
             }
             _ => false,
         };
-        let is_average = told_apart && meaning.measures.len() == 1 && !is_ordered && !meaning.trend;
-        if meaning.averages_groups && !is_average {
+        // `average daily order value`: of single orders, or of days.
+        let is_sum = match meaning.measures[..] {
+            [Measure::Count(_) | Measure::Different(_)] => true,
+            [Measure::Made(Func::Sum, place)] => {
+                meaning.unit.is_none() || sums::is_of_no_row(self.schema.field(place))
+            }
+            [_] => meaning.unit.is_none(),
+            _ => false,
+        };
+        if meaning.averages_groups && (!told_apart || !is_sum || is_ordered || meaning.trend) {
             return Err(Unclear::Shape);
         }
         if meaning.top && !is_ordered {
@@ -279,6 +292,22 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         Ok(())
+    }
+
+    /// Whether each table that is named is counted or grouped by, or has a condition or an amount of its parts.
+    fn uses_all_tables(&self) -> bool {
+        let meaning = &self.meaning;
+        let measured: Vec<usize> = meaning.measures.iter().map(|measure| measure.table()).collect();
+        let is_used = |table: &usize| {
+            let is_of = |place: Place| place.table == *table;
+            measured.contains(table)
+                || meaning.groups.iter().any(|group| group.table() == *table)
+                || meaning.filters.iter().any(|filter| is_of(filter.place))
+                || meaning.share.as_ref().is_some_and(|share| is_of(share.place))
+                || meaning.verbs.iter().any(|verb| is_of(*verb))
+                || measured.iter().any(|part| self.links.to_whole(self.schema, *part, *table).is_some())
+        };
+        meaning.tables.iter().all(is_used)
     }
 
     /// Shows a ranking's measure; a trend of things counts them.
@@ -336,6 +365,10 @@ impl Planner<'_> {
             let one = meaning.limit == Some(1) || meaning.limit.is_none() && meaning.one;
             if one && !adds_up {
                 return Ok(());
+            }
+            // `the top product in each category each month`
+            if !meaning.groups.is_empty() {
+                return Err(Unclear::Shape);
             }
             let sum = Measure::Made(Func::Sum, place);
             meaning.rank = Some((By::Measure(sum), greatest));

@@ -96,7 +96,8 @@ impl Planner<'_> {
     fn rows(&mut self) -> Result<Query, Unclear> {
         let meaning = self.meaning.clone();
         let computes = meaning.against.is_some() || meaning.growth || meaning.cumulative || meaning.of_total;
-        if computes || self.each.is_some() {
+        // `the largest order each month`: of a calendar unit there are only numbers.
+        if computes || self.each.is_some() || meaning.unit.is_some() || meaning.trend {
             return Err(Unclear::Shape);
         }
         let ranked = match meaning.rank {

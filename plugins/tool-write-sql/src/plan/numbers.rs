@@ -4,7 +4,7 @@ use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
 use crate::joins::Step;
 use crate::schema::Place;
-use crate::understand::meaning::{By, Group, Measure, Test, Unclear};
+use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use crate::words::phrases::{Compare, Func};
 
 impl Planner<'_> {
@@ -256,7 +256,16 @@ impl Planner<'_> {
     fn first_of_each_unit(&self, query: &mut Query, by: Expr, greatest: bool) -> Result<(), Unclear> {
         let has_median =
             query.columns.iter().any(|column| matches!(column.expr, Expr::Made(Func::Median, _)));
-        if self.meaning.order.is_some() || !query.having.is_empty() || has_median {
+        // `the best product each month in each city`
+        let is_told = |table: &usize| {
+            let is_counted = self.meaning.measures.iter().any(|measure| measure.table() == *table);
+            is_counted || self.meaning.groups.contains(&Group::Table(*table))
+        };
+        let is_plain = self.meaning.groups.len() == 1 && self.meaning.tables.iter().all(is_told);
+        // `with revenue above 20000`: of single rows, or of what is ranked.
+        let is_ranked = |filter: &Filter| matches!(by, Expr::Made(_, place) if place == filter.place);
+        let has_condition = self.meaning.filters.iter().any(is_ranked) || !query.having.is_empty();
+        if self.meaning.order.is_some() || !is_plain || has_condition || has_median {
             return Err(Unclear::Shape);
         }
         query.order.insert(1, (by, greatest));
@@ -313,8 +322,9 @@ impl Planner<'_> {
         multiplied: bool,
     ) -> Result<Expr, Unclear> {
         match measure {
-            Measure::Count(table) if table != self.base() && counted.is_none() && !multiplied => {
-                self.of_parts(measure).map(Expr::Different).ok_or(Unclear::Shape)
+            Measure::Count(table) if table != self.base() => {
+                let child = self.of_parts(measure).filter(|_| counted.is_none() && !multiplied);
+                child.map(Expr::Different).ok_or(Unclear::Shape)
             }
             Measure::Count(table) => match counted {
                 Some(place) => Ok(Expr::Different(place)),
@@ -327,7 +337,7 @@ impl Planner<'_> {
             Measure::Part(place) => Ok(Expr::Part(place)),
             Measure::Made(Func::Sum | Func::Average | Func::Median, _) if multiplied => Err(Unclear::Shape),
             Measure::Made(Func::Sum | Func::Average | Func::Median, place)
-                if self.schema.field(place).names_identity() =>
+                if self.schema.field(place).names_identity() || !self.schema.field(place).is_number() =>
             {
                 Err(Unclear::Shape)
             }

@@ -29,7 +29,7 @@ impl Planner<'_> {
             && !(meaning.growth || meaning.cumulative || meaning.of_total)
             && !(meaning.averages_groups || meaning.different || meaning.top || meaning.which);
         let unit = meaning.unit.or_else(|| meaning.trend.then_some(Unit::Month));
-        if !is_plain || unit.is_some() && occasion != Occasion::First {
+        if !is_plain || unit.is_some() && (occasion != Occasion::First || meaning.listed) {
             return Err(Unclear::Shape);
         }
         let (actor, child) = self.those_who()?;

@@ -79,6 +79,20 @@ pub struct Related {
 }
 
 impl Expr {
+    /// The field that it is of.
+    pub fn place(self) -> Option<Place> {
+        match self {
+            Expr::Rows => None,
+            Expr::Field(place)
+            | Expr::Present(place)
+            | Expr::Different(place)
+            | Expr::Made(_, place)
+            | Expr::Share(place)
+            | Expr::Part(place)
+            | Expr::Start(_, place) => Some(place),
+        }
+    }
+
     /// Whether the values of groups add up to the overall value.
     pub fn adds_up(self) -> bool {
         matches!(self, Expr::Rows | Expr::Present(_) | Expr::Made(Func::Sum, _))

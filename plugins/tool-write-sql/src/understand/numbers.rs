@@ -62,7 +62,9 @@ impl Reader<'_> {
             }
             // `orders above 100` compares something of the orders, not how many there are.
             Last::Measure(Measure::Count(table))
-                if !self.is_chinese_here() && (!self.says_is() || self.amount_of(table).is_ok()) =>
+                if !self.is_chinese_here()
+                    && !self.is_of_others(table)
+                    && (!self.says_is() || self.amount_of(table).is_ok()) =>
             {
                 let place = self.amount_of(table)?;
                 self.test(place, Test::Number(compare, number))
@@ -87,7 +89,9 @@ impl Reader<'_> {
                 self.test(place, Test::Number(compare, number))
             }
             // `orders over 500`
-            Last::Table(table) if !self.is_chinese_here() && self.amount_of(table).is_ok() => {
+            Last::Table(table)
+                if !self.is_chinese_here() && !self.is_of_others(table) && self.amount_of(table).is_ok() =>
+            {
                 let place = self.amount_of(table)?;
                 self.test(place, Test::Number(compare, number))
             }
@@ -106,6 +110,13 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether something else is asked for, which has rows of the table: `cities with number of orders over 500`.
+    fn is_of_others(&self, table: usize) -> bool {
+        !self.meaning.items.is_empty()
+            || !self.meaning.groups.is_empty()
+            || self.meaning.tables.iter().any(|other| *other != table)
     }
 
     fn test(&mut self, place: Place, test: Test) -> Result<(), Unclear> {

@@ -35,6 +35,12 @@ impl Reader<'_> {
                 Last::Field(place) if self.schema.field(place).is_number() && !self.names_years(place) => {
                     self.number(number)
                 }
+                // `orders more than 2000`
+                Last::Table(_) | Last::Measure(_)
+                    if matches!(self.waiting.last(), Some(Waiting::Compare(_))) =>
+                {
+                    self.number(number)
+                }
                 _ if matches!(self.waiting.last(), Some(Waiting::Top)) || self.follows_one_thing() => {
                     self.number(number)
                 }

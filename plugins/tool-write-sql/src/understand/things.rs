@@ -327,18 +327,28 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => {
-                if matches!(
-                    self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All))),
-                    Some(Chunk::Op(Op::And))
-                ) {
-                    return self.one_more(table);
+                let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
+                match before {
+                    Some(Chunk::Op(Op::And)) => return self.one_more(table),
+                    Some(Chunk::Mark) if self.is_beside_amounts(table) => {
+                        return self.measure(Measure::Count(table));
+                    }
+                    _ => {}
                 }
-                let amounts = self.amounts_joined();
-                match self.waiting[..] {
-                    _ if amounts.is_empty() => {}
-                    [] => return self.beside_amounts(table, &amounts),
-                    // `average orders and revenue`
-                    [.., Waiting::Make(_)] => return self.unclear(),
+                // `revenue and cancelled orders`
+                if self.has_value_after_and() {
+                    return self.unclear();
+                }
+                match self.joined() {
+                    Some(Chunk::Named(named)) if !self.amounts(named).is_empty() => {
+                        return self.beside_amounts(table, &self.amounts(named));
+                    }
+                    // `customers and their total order amount`
+                    Some(Chunk::Op(Op::Count | Op::Make(_) | Op::AverageOfUnits(_)))
+                        if self.meaning.items.is_empty() =>
+                    {
+                        return self.beside_amounts(table, &[]);
+                    }
                     _ => {}
                 }
                 self.several = self.is_plural();
@@ -356,12 +366,15 @@ impl Reader<'_> {
         self.is_plural() && matches!(self.next(), Some(Chunk::Op(Op::Each | Op::Each1(_))))
     }
 
-    /// The amounts that the next name may be, if `and` joins it to this one.
-    fn amounts_joined(&self) -> Vec<Place> {
+    /// What `and` joins to this name.
+    fn joined(&self) -> Option<&Chunk> {
         let mut rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
         let is_joined = matches!(rest.next(), Some(Chunk::Op(Op::And) | Chunk::Mark));
-        let next = rest.find(|chunk| !matches!(chunk, Chunk::Op(Op::Filler))).filter(|_| is_joined);
-        let Some(Chunk::Named(named)) = next else { return Vec::new() };
+        rest.find(|chunk| !matches!(chunk, Chunk::Op(Op::Filler))).filter(|_| is_joined)
+    }
+
+    /// The amounts that a name may be.
+    fn amounts(&self, named: &[Named]) -> Vec<Place> {
         let amount = |named: &Named| match named {
             Named::Field(place, _) if sums::adds_up(self.schema.field(*place)) => Some(*place),
             _ => None,
@@ -371,13 +384,25 @@ impl Reader<'_> {
 
     /// `orders and revenue per month`: their number; `products and their revenue`: that of each.
     fn beside_amounts(&mut self, table: usize, amounts: &[Place]) -> Result<(), Unclear> {
+        match self.waiting[..] {
+            [] => {}
+            // `average orders and revenue`
+            [.., Waiting::Make(_)] => return self.unclear(),
+            _ => {
+                self.last = Last::Table(table);
+                return self.number_of_things(table);
+            }
+        }
         if amounts.iter().any(|place| self.is_amount_of(*place, table)) {
             return self.measure(Measure::Count(table));
         }
         let is_group = |piece: &Piece| {
             matches!(piece.chunk, Chunk::Op(Op::Each | Op::Each1(_) | Op::By | Op::Trend | Op::Unit(_)))
         };
-        if self.pieces.iter().any(is_group) || !self.meaning.items.is_empty() {
+        if self.pieces.iter().any(is_group)
+            || !self.meaning.items.is_empty()
+            || !self.meaning.measures.is_empty()
+        {
             return self.unclear();
         }
         self.meaning.groups.push(Group::Table(table));
@@ -391,15 +416,31 @@ impl Reader<'_> {
         is_part && sums::adds_up(self.schema.field(place))
     }
 
-    /// `names of conductors and the orchestras`: shows those, too.
-    fn one_more(&mut self, table: usize) -> Result<(), Unclear> {
-        // `revenue and orders per month`
+    /// Whether only amounts of a table, or of its parts, were named so far.
+    fn is_beside_amounts(&self, table: usize) -> bool {
         let sums = self.meaning.measures.iter().filter_map(|measure| match measure {
             Measure::Made(Func::Sum, place) => Some(*place),
             _ => None,
         });
         let mut amounts = self.meaning.items.iter().copied().chain(sums).peekable();
-        if amounts.peek().is_some() && amounts.all(|place| self.is_amount_of(place, table)) {
+        amounts.peek().is_some() && amounts.all(|place| self.is_amount_of(place, table))
+    }
+
+    /// Whether a value of this table stands between `and` and its name, after amounts.
+    fn has_value_after_and(&self) -> bool {
+        let is_value = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Value(..))));
+        let is_amount = |place: &Place| sums::adds_up(self.schema.field(*place));
+        let has_amounts = self.meaning.items.iter().any(is_amount)
+            || self.meaning.measures.iter().any(|measure| matches!(measure, Measure::Made(..)));
+        let valued = self.at > 0 && is_value(&self.pieces[self.at - 1].chunk);
+        let before = self.before(|chunk| is_value(chunk) || matches!(chunk, Chunk::Op(Op::Filler)));
+        valued && has_amounts && matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
+    }
+
+    /// `names of conductors and the orchestras`: shows those, too.
+    fn one_more(&mut self, table: usize) -> Result<(), Unclear> {
+        // `revenue and orders per month`
+        if self.is_beside_amounts(table) {
             return self.measure(Measure::Count(table));
         }
         match self.schema.title(table) {

@@ -95,8 +95,6 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much did ", " increase", "growth of {}"),
     ("how did ", " change from ", "growth of {} from "),
     ("how much did ", " change from ", "growth of {} from "),
-    ("ratio of ", " to all ", "share of {} of all "),
-    ("ratio of ", " to total ", "share of {} of all "),
     ("how did ", " develop", "trend of {}"),
     ("how did ", " evolve", "trend of {}"),
     ("how did ", " change", "trend of {}"),
@@ -190,6 +188,9 @@ pub fn plainer(question: &str) -> String {
     if let Some(average) = average_each(&plain) {
         plain = average;
     }
+    if let Some(share) = ratio_to_all(&plain) {
+        plain = share;
+    }
     for (before, after, instead) in AROUND {
         if let Some((start, inside, end)) = around(&plain, before, after) {
             plain = format!(
@@ -222,6 +223,22 @@ fn average_each(question: &str) -> Option<String> {
     let (counted, rest) = (&question[BEGINS.len()..does.0], &question[does.0 + does.1..end]);
     let thing = rest.split_whitespace().next()?;
     Some(format!("average number of {counted} per {thing}{}", &question[end + " on average".len()..]))
+}
+
+/// `ratio of cancelled orders to all orders` as `share of cancelled orders`.
+fn ratio_to_all(question: &str) -> Option<String> {
+    const BEGINS: &str = "ratio of ";
+    let lower = question.to_ascii_lowercase();
+    let start = found(question, &lower, BEGINS, 0)?;
+    let inside = start + BEGINS.len();
+    let (end, all) = [" to all ", " to total ", " to the total number of ", " to all the "]
+        .iter()
+        .find_map(|all| Some((found(question, &lower, all, inside)?, all.len())))?;
+    let thing = lower[inside..end].rsplit(' ').next()?;
+    let rest = lower[end + all..].strip_prefix(thing)?;
+    let is_whole = !rest.starts_with(char::is_alphanumeric);
+    let rest = &question[question.len() - rest.len()..];
+    is_whole.then(|| format!("{}share of {}{rest}", &question[..start], &question[inside..end]))
 }
 
 /// Where words stand as whole ones, from a place on. `lower`: the text in lower case.

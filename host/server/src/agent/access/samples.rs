@@ -70,7 +70,7 @@ type Read = (Instant, Values);
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SharedKey {
     source: (i64, i64),
-    /// The data sources of which the server's own views show something; `None`: all of them.
+    /// Of the server's own views: the data sources whose rows they show to the task; `None`: all. `None` of other tables.
     visible: Option<Arc<[i64]>>,
     table: u64,
     field: String,

@@ -18,7 +18,7 @@ impl Reader<'_> {
 
     /// Fields are of joined tables, and no join makes a sum wrong.
     fn check_tables(&self, query: &Query, joined: &[usize]) -> Result<(), String> {
-        let places = exprs(query).filter_map(place);
+        let places = exprs(query).filter_map(Expr::place);
         let places = places.chain(filters(query).map(|filter| filter.place)).chain(query.time);
         let keys = query.present.iter().chain(&query.absent).map(|related| related.key);
         if let Some(place) = places.chain(keys).find(|place| !joined.contains(&place.table)) {
@@ -47,6 +47,9 @@ impl Reader<'_> {
                 Expr::Start(_, place) => self.is_time(place)?,
                 _ => {}
             }
+        }
+        if let Some(Expr::Made(_, place)) = query.averaged {
+            self.is_number(place, "an average of groups")?;
         }
         for (expr, test) in &query.having {
             if let (Expr::Made(_, place), Test::Days(_)) = (expr, test) {
@@ -108,19 +111,6 @@ fn exprs(query: &Query) -> impl Iterator<Item = Expr> {
 /// All conditions of the rows themselves.
 fn filters(query: &Query) -> impl Iterator<Item = &Filter> {
     query.conditions.iter().chain(query.outer.iter().flatten()).chain(&query.share)
-}
-
-fn place(expr: Expr) -> Option<Place> {
-    match expr {
-        Expr::Rows => None,
-        Expr::Field(place)
-        | Expr::Present(place)
-        | Expr::Different(place)
-        | Expr::Made(_, place)
-        | Expr::Share(place)
-        | Expr::Part(place)
-        | Expr::Start(_, place) => Some(place),
-    }
 }
 
 /// Whether repeated rows would change it.
@@ -250,6 +240,12 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         let [Column { measure: true, .. }] = query.columns[..] else {
             return Err("`ofGroups` has one column, a number".to_owned());
         };
+        if query.of_groups && query.columns[0].expr != Expr::Rows {
+            return Err("`ofGroups`: \"count\" has the column {\"rows\": true}".to_owned());
+        }
+        if query.averaged.is_some_and(|expr| expr != query.columns[0].expr) {
+            return Err("`ofGroups` and its column are of the same number".to_owned());
+        }
         let averages_units = query.averaged.is_some() && query.calendar.is_some();
         if averages_units && query.above.is_some() {
             return Err("`every` and `shareAbove` do not go together".to_owned());

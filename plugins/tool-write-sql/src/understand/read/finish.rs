@@ -174,7 +174,16 @@ impl Reader<'_> {
             return Ok(());
         }
         // `每个城市中gold会员的销售额占比`: of the city's, or of all.
-        if whole == Whole::Numbers && grouped && values > 0 {
+        let compares = self
+            .meaning
+            .filters
+            .iter()
+            .any(|filter| matches!(filter.test, Test::Number(..) | Test::Between(..)));
+        if whole == Whole::Numbers && grouped && (values > 0 || compares) {
+            return Err(Unclear::Shape);
+        }
+        // `the share of app orders over 1000`: of the large ones, or of all.
+        if values > 0 && compares {
             return Err(Unclear::Shape);
         }
         if whole == Whole::Numbers && grouped {

@@ -45,7 +45,7 @@ impl Store {
         })
     }
 
-    /// The views. `datasources`: ids of those whose tables are visible; `None`: all.
+    /// The views. `datasources`: ids of those whose tables are visible; `None`: all. Tasks of the same ones share samples.
     pub fn views(&self, datasources: Option<&[i64]>) -> Vec<View> {
         let (at, seen) = (self, Seen(datasources));
         let views = [
