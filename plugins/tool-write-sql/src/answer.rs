@@ -21,6 +21,9 @@ use crate::understand::{self, Several};
 use crate::words::chinese::is_han;
 use crate::words::phrases::Chart;
 
+/// The most tables of which an ambiguous word is tried.
+const READINGS_MAX: usize = 30;
+
 /// An answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -130,7 +133,9 @@ impl<'m> Conversation<'m> {
         let is_grouped = !last.meaning.groups.is_empty() || last.meaning.unit.is_some();
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
-            Ok(alone) => is_whole(alone) || !(said.is_marked() || said.is_short() && is_grouped),
+            Ok(alone) => {
+                is_whole(alone) || !(said.is_marked() || said.is_part() || said.is_short() && is_grouped)
+            }
             Err(_) => false,
         };
         if begins_anew {
@@ -141,8 +146,9 @@ impl<'m> Conversation<'m> {
             // It speaks of something that is not understood: `and category?`, after the best product.
             (None, Ok(alone))
                 if said.takes_away()
-                    || (said.refers() || said.is_marked() && !said.asks())
-                        && alone.meaning.tables.is_empty() =>
+                    || said.is_part()
+                    || said.refers() && alone.meaning.tables.is_empty()
+                    || said.is_marked() && !said.asks() && alone.meaning.measures.is_empty() =>
             {
                 Err(Unclear::Shape)
             }
@@ -183,18 +189,28 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
         return Err(Unclear::Ambiguous(word));
     };
     let mut found: Vec<((u8, usize), Understood)> = Vec::new();
-    for table in read.tables() {
-        if let Ok(understood) = with(Some(table)) {
-            let layer = layer(&known.schema.table(table).name);
-            found.push(((layer, tables(&understood.query, known.schema).len()), understood));
+    let mut unclear = None;
+    for table in read.tables().into_iter().take(READINGS_MAX) {
+        match with(Some(table)) {
+            Ok(understood) => {
+                let layer = layer(&known.schema.table(table).name);
+                found.push(((layer, tables(&understood.query, known.schema).len()), understood));
+            }
+            Err(Unclear::Ambiguous(other)) if other == word => {}
+            Err(error) => unclear = unclear.or(Some(error)),
         }
+    }
+    // It is not that word which is not understood.
+    let unknown = read.unknown();
+    if found.is_empty() && !unknown.is_empty() {
+        return Err(Unclear::Words(unknown));
     }
     found.sort_by_key(|(cost, _)| *cost);
     found.dedup_by(|(_, one), (_, other)| one.query == other.query);
     match &found[..] {
         // A state of a thing and a state of what happened to it are different questions.
         [_, _, ..] if kind == Several::Values => Err(Unclear::Ambiguous(word)),
-        [] => Err(Unclear::Ambiguous(word)),
+        [] => Err(unclear.unwrap_or(Unclear::Ambiguous(word))),
         [(one, _), (other, _), ..] if one == other => Err(Unclear::Ambiguous(word)),
         _ => Ok(found.swap_remove(0).1),
     }

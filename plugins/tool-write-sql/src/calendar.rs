@@ -7,6 +7,9 @@ use std::fmt;
 pub struct Day(i64);
 
 impl Day {
+    /// The last day that compares as a text: 9999-12-31.
+    pub const LAST: Day = Day(2_932_896);
+
     /// The day of a date. Months and days that overflow continue in the next year or month.
     pub fn of(year: i64, month: i64, day: i64) -> Day {
         let months = year * 12 + month - 1;
@@ -33,7 +36,7 @@ impl Day {
         let (year, month, day) =
             (number(year)?, number(&[*month_tens, *month_ones])?, number(&[*day_tens, *day_ones])?);
         let read = Day::of(year, month, day);
-        (read.date() == (year, month, day)).then_some(read)
+        (year > 0 && read.date() == (year, month, day)).then_some(read)
     }
 
     /// Year, month, day.

@@ -18,6 +18,8 @@ use crate::understand::{self, named_tables};
 const FILE: &str = "file";
 /// Tables of one data source that are loaded, best match first.
 const TABLES_MAX: u32 = 60;
+/// Fields of these tables, those of the best match first.
+const FIELDS_MAX: usize = 3_000;
 /// Tables whose values are sampled.
 const SAMPLED_TABLES: usize = 10;
 /// Tables in which values are looked up.
@@ -108,16 +110,28 @@ fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Er
     let is_file = datasource.database_term == FILE;
     let schema = Schema { datasource: datasource.name, dialect, ..Schema::default() };
     let mut source = Source { schema, ids: Vec::new() };
+    let mut fields_left = FIELDS_MAX;
     for table in catalog::get(&ids)?.into_iter().flatten() {
+        if !is_plain(&table.head.name) || fields_left == 0 {
+            continue;
+        }
+        let fields = table.fields.into_iter().filter(|field| is_plain(&field.name));
+        let fields: Vec<Field> = fields.take(fields_left).map(field).collect();
+        fields_left -= fields.len();
         source.ids.push(table.head.id);
         source.schema.tables.push(Table {
             database: Some(table.head.database).filter(|_| !is_file),
             name: table.head.name,
             comment: table.head.comment,
-            fields: table.fields.into_iter().map(field).collect(),
+            fields,
         });
     }
     Ok(source)
+}
+
+/// Names with line breaks and the like are left out: a statement is read line by line.
+fn is_plain(name: &str) -> bool {
+    !name.contains(char::is_control)
 }
 
 fn field(field: catalog::Field) -> Field {

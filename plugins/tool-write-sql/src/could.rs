@@ -1,11 +1,12 @@
 //! Suggests questions that can be answered; each is tried before it is suggested.
 
-use crate::answer::answer_of;
+use crate::answer::{answer_of, layer};
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Kind, Schema};
 use crate::understand::{self, named_tables};
+use crate::words::phrases;
 
 /// The most suggestions.
 pub const QUESTIONS_MAX: usize = 3;
@@ -17,7 +18,10 @@ const TABLES_MAX: usize = 10;
 pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
     let schema = known.schema;
     let mut tables = named_tables(question, known, today);
-    tables.extend(0..schema.tables.len());
+    // Rows of summaries are of no interest.
+    let is_detail = |table: &usize| layer(&schema.table(*table).name) < 2;
+    tables.retain(is_detail);
+    tables.extend((0..schema.tables.len()).filter(is_detail));
     // What is left of the question without the words that mean nothing here.
     let mut offered: Vec<String> = without_unknown(question, known, today)
         .into_iter()
@@ -45,8 +49,13 @@ fn without_unknown(question: &str, known: &Known<'_>, today: Day) -> Option<Stri
         rest.replace_range(at..at + word.len(), "");
     }
     let rest = rest.split_whitespace().collect::<Vec<&str>>().join(" ");
-    let is_less = !unknown.is_empty() && rest.chars().any(char::is_alphanumeric);
-    is_less.then(|| rest.replace(" ?", "?"))
+    let rest = rest.trim_end_matches(['?', '？', '.', '。', ' ']);
+    // Without a word in its midst it would say something else.
+    let is_end =
+        unknown.len() == 1 && question.trim_end_matches(['?', '？', '.', '。', ' ']).ends_with(&*unknown[0]);
+    let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    let is_whole = rest.contains(' ') && !phrases::says_little(&last) && last.is_ascii();
+    (is_end && is_whole).then(|| format!("{rest}?"))
 }
 
 /// Whether the host would read a question as one about tables: `How many lineage are there?`

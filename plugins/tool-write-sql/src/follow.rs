@@ -70,6 +70,8 @@ const ASKING: &[&str] =
     &["how many", "how much", "what", "which", "who", "list", "show", "多少", "哪", "几", "谁", "什么"];
 /// First words of fragments that take conditions away.
 const ALL: &[&str] = &["all", "any", "every", "overall", "for all", "所有", "全部", "不限"];
+/// First words of parts of a question.
+const PARTS: &[&str] = &["without", "excluding", "except", "for", "with", "from", "in", "during"];
 /// Words for days that go from today.
 const FROM_TODAY: &[&str] = &[
     "this",
@@ -128,6 +130,14 @@ impl<'m> Message<'m> {
         let letters = bare.chars().filter(|letter| is_han(*letter)).count();
         let words = bare.split_whitespace().count();
         letters <= SHORT_LETTERS && words <= SHORT_WORDS && !self.asks()
+    }
+
+    /// Whether it begins with a word that needs the question before: `without cancelled orders`, `for customers in Beijing`.
+    pub fn is_part(self) -> bool {
+        let lower = self.text.trim_start().to_lowercase();
+        let begins =
+            PARTS.iter().any(|word| lower.strip_prefix(word).is_some_and(|rest| rest.starts_with(' ')));
+        begins && !self.asks()
     }
 
     /// `all channels`: takes a condition away.
@@ -235,19 +245,31 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
     let others: Vec<usize> =
         part.tables.iter().copied().filter(|table| !earlier.tables.contains(table)).collect();
     let compares = part.against.is_some();
-    match (&earlier.measures[..], &others[..]) {
+    let is_one_number = earlier.measures.len() + earlier.items.len() == 1
+        && earlier.rank.is_none()
+        && earlier.order.is_none()
+        && earlier.share.is_none();
+    match &others[..] {
         _ if !part.measures.is_empty() || !part.items.is_empty() => {
             replace_numbers(&mut meaning, &part, message.adds())?;
         }
         // `and customers?`
-        ([Measure::Count(_)], [table]) if part.filters.is_empty() && part.groups.is_empty() => {
+        [table] if is_one_number && names_only_tables(&part) => {
             meaning.measures = vec![Measure::Count(*table)];
+            meaning.items.clear();
             meaning.tables = vec![*table];
         }
+        [_, ..] if names_only_tables(&part) => return None,
         _ => meaning.tables.extend(others),
     }
     if let Some(shift) = part.earlier {
-        meaning.range = Some(before(earlier.range?, shift)?);
+        let range = earlier.range?;
+        // `the week before`, of a month
+        let unit = range.unit().or(range.begun);
+        if matches!((shift, unit), (Earlier::Unit(one), Some(other)) if one != other) {
+            return None;
+        }
+        meaning.range = Some(before(range, shift)?);
     }
     match (part.range, part.against, earlier.range) {
         // `compared to September`, after October
@@ -278,7 +300,16 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         if part.groups.iter().any(is_shared) {
             return None;
         }
+        // `by category instead`, after the top 5 products
+        if earlier.groups.is_empty() && earlier.rank.is_some() {
+            return None;
+        }
         if !message.adds() {
+            // `by city instead`, after days
+            if meaning.groups.is_empty() && part.unit.is_none() {
+                meaning.unit = None;
+                meaning.trend = false;
+            }
             meaning.groups.clear();
         }
         // What had one value only is told apart now.
@@ -320,6 +351,20 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         meaning.passive = part.passive;
     }
     (meaning != *earlier).then_some(meaning)
+}
+
+/// Whether a message names tables and nothing else.
+fn names_only_tables(part: &Meaning) -> bool {
+    let names = Meaning {
+        tables: part.tables.clone(),
+        entity: part.entity,
+        bare: part.bare,
+        one: part.one,
+        listed: part.listed,
+        limited: part.limited,
+        ..Meaning::default()
+    };
+    *part == names
 }
 
 /// `all channels`: without the condition on them.

@@ -214,7 +214,8 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
     let mut answers: Vec<(String, Answer)> = Vec::new();
     let mut refused: Vec<(Source, Unclear)> = Vec::new();
     for (at, mut source) in sources.into_iter().enumerate() {
-        if at >= SOURCES_MAX && !answers.is_empty() {
+        let is_late = at > 0 && clock::now() > until;
+        if is_late || at >= SOURCES_MAX && !answers.is_empty() {
             break;
         }
         source.sample(asked.words, asked.today, until);

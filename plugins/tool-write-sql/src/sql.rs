@@ -15,6 +15,9 @@ use crate::words::phrases::{Compare, Func, Part};
 /// The most calendar units; without a range, the latest ones.
 const CALENDAR_MAX: u32 = 4_000;
 
+/// The column by which the first ones of each group are chosen.
+pub const PLACE_IN_GROUP: &str = "place_in_group";
+
 /// The text of a query.
 pub fn write(query: &Query, labels: Labels<'_>) -> String {
     let writer = Writer {
@@ -74,7 +77,8 @@ impl Writer<'_> {
         if !query.order.is_empty() {
             push(&mut sql, "ORDER BY", &self.order(&query.order));
         }
-        if !query.columns.iter().all(|column| column.measure) {
+        let shows_groups = !query.groups.is_empty() && !query.of_groups && query.averaged.is_none();
+        if shows_groups || !query.columns.iter().all(|column| column.measure) {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
         if query.of_groups || query.averaged.is_some() {
@@ -99,7 +103,7 @@ impl Writer<'_> {
     /// Ranks the groups in each group of some, and keeps the first ones.
     fn first_of_each(&self, query: &Query) -> String {
         let Some((first, count)) = &query.first_of_each else { return self.select(query) };
-        let place = self.name("place_in_group");
+        let place = self.name(PLACE_IN_GROUP);
         let columns: Vec<String> = query
             .columns
             .iter()
@@ -262,6 +266,15 @@ impl Writer<'_> {
         self.share.map_or_else(|| "1 = 0".to_owned(), |share| self.condition(share))
     }
 
+    /// A name that no table has.
+    fn free(&self, name: &str) -> String {
+        let mut free = name.to_owned();
+        while self.schema.tables.iter().any(|table| table.name.eq_ignore_ascii_case(&free)) {
+            free.push('_');
+        }
+        self.name(&free)
+    }
+
     /// One row per calendar unit, including units without rows.
     fn series(&self, query: &Query, unit: Unit, range: Option<Range>, label: &str) -> String {
         let time = query.time.expect("a calendar goes by a time");
@@ -279,8 +292,8 @@ impl Writer<'_> {
                 (format!("n{at}"), counts, column.alias.clone())
             })
             .collect();
-        let [found_name, calendar_name, start_name] =
-            ["found", "calendar", "start"].map(|one| self.name(one));
+        let [found_name, calendar_name] = ["found", "calendar"].map(|one| self.free(one));
+        let start_name = self.name("start");
         let found = if query.of_groups {
             self.groups_by_their_first(query, unit, time)
         } else {
@@ -358,7 +371,8 @@ impl Writer<'_> {
     /// The calendar units in a range, or from the first to the last that has rows.
     fn calendar(&self, unit: Unit, range: Option<Range>) -> String {
         let dialect = self.dialect;
-        let [found, calendar, start, part] = ["found", "calendar", "start", "part"].map(|one| self.name(one));
+        let [found, calendar] = ["found", "calendar"].map(|one| self.free(one));
+        let [start, part] = ["start", "part"].map(|one| self.name(one));
         let (first, from, last) = match ends(unit, range) {
             Some((first, last)) => {
                 (dialect.literal(&first.to_string()), String::new(), dialect.literal(&last.to_string()))
@@ -382,9 +396,10 @@ impl Writer<'_> {
 
     /// The calendar without recursion: numbers are put together from digits and counted from the first unit.
     fn counted_calendar(&self, unit: Unit, range: Option<Range>) -> String {
-        let [found, calendar, start, digits, digit, numbers, number, ends_name, first_name, last_name] =
-            ["found", "calendar", "start", "digits", "digit", "numbers", "number", "ends", "first", "last"]
-                .map(|one| self.name(one));
+        let [found, calendar, digits, numbers] =
+            ["found", "calendar", "digits", "numbers"].map(|one| self.free(one));
+        let [start, digit, number, ends_name, first_name, last_name] =
+            ["start", "digit", "number", "ends", "first", "last"].map(|one| self.name(one));
         let (units, day, from, until) = match ends(unit, range) {
             Some((first, last)) => {
                 let units = (1..CALENDAR_MAX).take_while(|part| unit.later(first, i64::from(*part)) <= last);
@@ -577,11 +592,16 @@ impl Writer<'_> {
             Test::Number(compare, other) => format!("{number} {} {other}", sign(*compare)),
             Test::Between(least, most) => format!("{number} BETWEEN {least} AND {most}"),
             Test::Days(range) => {
-                let from =
-                    range.from.map(|day| format!("{value} >= {}", self.dialect.literal(&day.to_string())));
-                let before =
-                    range.before.map(|day| format!("{value} < {}", self.dialect.literal(&day.to_string())));
-                from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
+                // Days are compared as texts: those of five digits have no place.
+                let day = |day: Day| self.dialect.literal(&day.to_string());
+                if range.from.is_some_and(|from| from > Day::LAST) {
+                    return "1 = 0".to_owned();
+                }
+                let from = range.from.map(|from| format!("{value} >= {}", day(from)));
+                let before = range.before.filter(|before| *before <= Day::LAST);
+                let before = before.map(|before| format!("{value} < {}", day(before)));
+                let ends: Vec<String> = from.into_iter().chain(before).collect();
+                if ends.is_empty() { format!("{value} IS NOT NULL") } else { ends.join(" AND ") }
             }
             Test::AnyOf(tests) => {
                 let each: Vec<String> = tests.iter().map(|test| self.test(value, number, test)).collect();

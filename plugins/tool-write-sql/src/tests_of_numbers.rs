@@ -420,6 +420,18 @@ fn simple_questions_have_answers() {
     );
 }
 
+/// Whoever can write rows must not change what questions mean.
+#[test]
+fn values_of_grammar_are_values_only_in_quotation_marks() {
+    let mut schema = company();
+    let status = schema.tables[2].fields.iter_mut().find(|field| field.name == "order_status").unwrap();
+    status.values.push("by channel".to_owned());
+    let today = Day::read("2026-07-19").unwrap();
+    let asked = |question: &str| answer(question, &schema, today).unwrap().sql;
+    assert!(asked("number of orders by channel").contains("GROUP BY"));
+    assert!(asked("How many orders have the order status 'by channel'?").contains("= 'by channel'"));
+}
+
 #[test]
 fn a_refusal_costs_no_more_than_an_answer() {
     let mut wide = company();

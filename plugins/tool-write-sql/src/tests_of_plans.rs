@@ -54,6 +54,41 @@ fn a_plan_is_read_as_it_was_written() {
     }
 }
 
+#[test]
+fn a_tables_name_hides_no_calendar() {
+    let mut schema = company();
+    schema.tables[2].name = "Calendar".to_owned();
+    let query = json!({"from": "calendar", "columns": [{"name": "n", "rows": true}], "every": {"unit": "month", "of": "calendar.ordered_at"}});
+    let sql = sql(&schema, &query).unwrap();
+    assert!(sql.contains("\"calendar_\"(\"start\") AS") && sql.contains("FROM \"Calendar\""), "{sql}");
+}
+
+#[test]
+fn groups_that_are_not_shown_are_limited_too() {
+    let query = json!({"from": "ods_orders", "columns": [{"name": "n", "rows": true}], "groupBy": [{"field": "ods_orders.channel"}], "limit": 1});
+    assert!(sql(&company(), &query).unwrap().ends_with("LIMIT 1"));
+}
+
+#[test]
+fn the_last_day_of_all_has_none_after_it() {
+    let on = |days: Value| {
+        let query = json!({"from": "ods_orders", "columns": [{"name": "n", "rows": true}], "where": [days]});
+        sql(&company(), &query)
+    };
+    let last = on(json!({"field": "ods_orders.ordered_at", "from": "9999-12-31"})).unwrap();
+    assert!(last.ends_with("\"ordered_at\" >= '9999-12-31'"), "{last}");
+    assert!(on(json!({"field": "ods_orders.ordered_at", "from": "0000-01-01"})).is_err());
+}
+
+#[test]
+fn the_days_of_a_calendar_are_those_of_the_rows() {
+    let week =
+        json!({"unit": "week", "of": "ods_orders.ordered_at", "from": "2026-06-03", "before": "2026-07-01"});
+    let query = json!({"from": "ods_orders", "columns": [{"name": "n", "rows": true}], "every": week});
+    let sql = sql(&company(), &query).unwrap();
+    assert!(sql.contains("\"ordered_at\" >= '2026-06-03'"), "{sql}");
+}
+
 /// The plan of orders by channel, with other members.
 fn with(members: Value) -> Value {
     let mut query = json!({
@@ -162,6 +197,20 @@ fn a_plan_that_is_wrong_is_refused_at_its_place() {
             "needs an `order` within the groups",
         ),
         (json!({"share": {"field": "ods_orders.channel", "in": ["app"]}}), "give both"),
+        (
+            json!({"join": [{"table": "ods_customers"}], "columns": [{"name": "n", "average": "ods_customers.customer_id"}]}),
+            "is repeated for each row of ods_orders",
+        ),
+        (
+            json!({"columns": [{"name": "Month", "rows": true}], "every": {"unit": "month", "of": "ods_orders.ordered_at"}}),
+            "month is there twice",
+        ),
+        (json!({"having": [{"number": {"least": "ods_orders.channel"}, "more": 5}]}), "holds no numbers"),
+        (
+            json!({"columns": [{"name": "place_in_group", "field": "ods_orders.channel"}, {"name": "n", "rows": true}],
+                "firstOfEach": {"of": [{"field": "ods_orders.channel"}], "rows": 1}}),
+            "none is called place_in_group",
+        ),
         (json!({"ofGroups": "count"}), "`ofGroups` has one column"),
         (
             json!({"ofGroups": "count", "columns": [{"name": "n", "sum": "ods_orders.order_amount"}],

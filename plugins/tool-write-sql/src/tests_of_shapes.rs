@@ -278,6 +278,18 @@ fn nothing_of_a_question_is_lost() {
         "share of orders over 1000 by channel",
         "share of app orders over 1000",
         "ratio of app orders to total revenue",
+        // Of sums, and not of single sales.
+        "highest daily revenue",
+        "maximum revenue per customer",
+        "average GMV per month",
+        "average sales per city",
+        "Which city has the highest sales per customer?",
+        "revenue by price",
+        "cities where Longjing was sold",
+        // Of weeks that are not whole.
+        "Average orders per week last month",
+        // The eleventh of a month.
+        "十一销售额",
         // A list, or a number.
         "which customers ordered for the first time each month",
         // Orders of more than 30, or more than 30 orders.
@@ -286,7 +298,16 @@ fn nothing_of_a_question_is_lost() {
         let answer = after(&company(), &[question]);
         assert!(answer.is_none(), "{question}\n  {}", answer.unwrap().sql);
     }
-    assert!(after(&company(), &["best selling product", "and category?"]).is_none());
+    for messages in [
+        ["best selling product", "and category?"],
+        ["Top 5 products by revenue", "by category instead"],
+        ["Top 5 products by revenue", "and customers?"],
+        ["revenue last month", "What about the week before?"],
+        ["How many orders last month?", "with unicorns"],
+    ] {
+        let answer = after(&company(), &messages);
+        assert!(answer.is_none(), "{messages:?}\n  {}", answer.unwrap().sql);
+    }
 }
 
 #[test]
@@ -391,6 +412,13 @@ fn a_message_changes_the_question_before() {
         (&["How many orders last month?", "And the month before, please?"], &["'2026-05-01'"]),
         (&["How many orders last month?", "ONLY FOR APP"], &["'app'", last_month]),
         (&["Orders last month compared to the month before", "only for app"], &["'app'", "'2026-05-01'"]),
+        (&["Revenue last month", "and orders?"], &["COUNT(*)", last_month]),
+        (&["Revenue last month", "for customers in Beijing"], &["'Beijing'", "'2026-06-01'"]),
+        (
+            &["Orders per day last month", "by city instead"],
+            &["SELECT \"ods_customers\".\"city\"", last_month],
+        ),
+        (&["Orders per day last month", "also by city"], &["SELECT date(", "\"ods_customers\".\"city\""]),
         // A whole question is one.
         (&["How many orders last month?", "How many products are there?"], &["FROM \"ods_products\""]),
     ] {

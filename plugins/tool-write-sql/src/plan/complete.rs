@@ -201,7 +201,10 @@ impl Planner<'_> {
         let of_groups = |tables: &[usize]| meaning.items.iter().all(|item| tables.contains(&item.table));
         match (tables, counted) {
             (Some(tables), _)
-                if !meaning.items.is_empty() && of_groups(&tables) && meaning.limit.is_none() =>
+                if !meaning.items.is_empty()
+                    && of_groups(&tables)
+                    && meaning.limit.is_none()
+                    && meaning.rank.is_none() =>
             {
                 meaning.groups.clear();
                 meaning.tables.extend(tables);
@@ -253,13 +256,18 @@ impl Planner<'_> {
         }
         // `customers with revenue and orders`, `the share of cancelled orders of all customers`
         let is_share = |measure: &Measure| matches!(measure, Measure::Share(_) | Measure::Part(_));
-        if (meaning.measures.len() > 1 || meaning.measures.iter().any(is_share)) && !self.uses_all_tables() {
+        let is_mixed = meaning.measures.windows(2).any(|pair| pair[0].table() != pair[1].table());
+        if (is_mixed || meaning.measures.iter().any(is_share)) && !self.uses_all_tables() {
             return Err(Unclear::Shape);
         }
         // An average of single sales per day, or per customer, is not what is meant.
-        let of_sales = |measure: &Measure| matches!(measure, Measure::Made(Func::Average | Func::Median, place) if self.flows(*place));
-        let of_things = meaning.groups.iter().any(|group| matches!(group, Group::Table(_)));
-        if meaning.measures.iter().any(of_sales) && (of_things || meaning.unit.is_some() || meaning.trend) {
+        let of_sales = |measure: &Measure| match measure {
+            Measure::Made(Func::Sum, _) => false,
+            Measure::Made(_, place) => sums::is_of_no_row(self.schema.field(*place)),
+            _ => false,
+        };
+        let told_apart = !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.trend;
+        if meaning.measures.iter().any(of_sales) && told_apart {
             return Err(Unclear::Shape);
         }
         let told_apart = match meaning.groups[..] {
@@ -399,7 +407,7 @@ impl Planner<'_> {
         let (ranks, by) = (self.meaning.rank.is_some(), self.meaning.rank.or(self.meaning.order));
         let Some((By::Field(place), greatest)) = by else { return };
         let is_kind = |item: &Place| {
-            self.schema.field(*item).kind() == Kind::Text
+            matches!(self.schema.field(*item).kind(), Kind::Text | Kind::Date)
                 && self.schema.title(item.table) != Some(*item)
                 && self.schema.key(item.table) != Some(*item)
                 && !ends_as_identifier(&self.schema.field(*item).name)

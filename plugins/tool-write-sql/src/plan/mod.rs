@@ -17,6 +17,7 @@ use crate::joins::Links;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Place, Schema};
+use crate::sums;
 use crate::understand::meaning::{By, Filter, Group, Meaning, Measure, Test, Unclear};
 use query::{Expr, Query, Shape};
 
@@ -80,7 +81,8 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     if let Some(table) = counted {
         query.count_groups(planner.labels.measure(Measure::Count(table)));
     }
-    Ok(query)
+    // What is said of rows that must not exist cannot be told apart.
+    if query.reads_only_its_tables() { Ok(query) } else { Err(Unclear::Shape) }
 }
 
 impl Planner<'_> {
@@ -108,6 +110,11 @@ impl Planner<'_> {
         let first = first.or(meaning.entity).or(meaning.tables.first().copied());
         let entity = first.or(ranked.map(|place| place.table)).ok_or(Unclear::Shape)?;
         if meaning.filters.is_empty() && meaning.tables.is_empty() && meaning.items.is_empty() {
+            return Err(Unclear::Shape);
+        }
+        // `cities and revenue`, `revenue by price`: not single sales.
+        let is_sale = |item: &Place| sums::flows(self.schema.field(*item));
+        if meaning.tables.is_empty() && meaning.items.iter().any(is_sale) {
             return Err(Unclear::Shape);
         }
         let shown = if meaning.items.is_empty() { self.shown(entity) } else { meaning.items.clone() };

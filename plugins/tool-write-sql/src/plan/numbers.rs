@@ -241,7 +241,8 @@ impl Planner<'_> {
                 }
                 (Some(Expr::Field(place)), greatest)
             }
-            None => (first, true),
+            // The least of each, the least one first.
+            None => (first, !matches!(first, Some(Expr::Made(Func::Least, _)))),
         };
         // A missing number is not the least.
         query.known = by.filter(|by| !greatest && matches!(by, Expr::Made(..)));

@@ -167,6 +167,30 @@ pub struct Query {
 }
 
 impl Query {
+    /// All expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = Expr> {
+        let columns = self.columns.iter().map(|column| column.expr);
+        let order = self.order.iter().map(|(expr, _)| *expr);
+        let having = self.having.iter().map(|(expr, _)| *expr);
+        let all = columns.chain(self.groups.iter().copied()).chain(order).chain(having);
+        let first = self.first_of_each.iter().flat_map(|(of, _)| of.iter().copied());
+        all.chain(self.known).chain(self.averaged).chain(first)
+    }
+
+    /// All conditions of the rows themselves.
+    pub fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.conditions.iter().chain(self.outer.iter().flatten()).chain(&self.share)
+    }
+
+    /// Whether all that it names is in `from` or joined.
+    pub fn reads_only_its_tables(&self) -> bool {
+        let keys = self.present.iter().chain(&self.absent).map(|related| related.key);
+        let places = self.exprs().filter_map(Expr::place).chain(self.filters().map(|filter| filter.place));
+        let is_read =
+            |place: Place| place.table == self.from || self.joins.iter().any(|step| step.to() == place.table);
+        places.chain(self.time).chain(keys).all(is_read)
+    }
+
     /// Counts its groups instead of showing them.
     pub fn count_groups(&mut self, alias: String) {
         self.of_groups = true;

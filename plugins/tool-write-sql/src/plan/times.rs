@@ -2,7 +2,7 @@
 
 use super::query::Query;
 use super::{Planner, ROWS_MAX};
-use crate::calendar::{Range, Unit};
+use crate::calendar::{Day, Range, Unit};
 use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words::{concept, english};
@@ -35,6 +35,14 @@ impl Planner<'_> {
             return Err(Unclear::NoTime(self.schema.table(place.table).name.clone()));
         }
         let range = meaning.range.map(|range| self.whole_parts(range, unit));
+        // `average orders per week last month`: its first and last weeks are not whole.
+        if let (true, Some(unit), Some(range)) = (meaning.averages_groups, unit, range) {
+            let is_whole = |day: Option<Day>| day.is_none_or(|day| unit.start(day) == day);
+            let is_open = range.before > Some(self.today);
+            if !is_whole(range.from) || !is_whole(range.before) && !is_open {
+                return Err(Unclear::Shape);
+            }
+        }
         query.begins_within = match (range.and_then(|range| range.from), unit) {
             (Some(from), Some(unit)) => unit.start(from) != from,
             _ => false,

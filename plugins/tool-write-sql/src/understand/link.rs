@@ -1,10 +1,15 @@
 //! Finds the tables, fields, values, phrases and days that the words of a question name.
 
+use rustc_hash::FxHashSet;
+
 use super::names::{Fit, Named, Names};
 use crate::calendar::{Day, Range};
 use crate::schema::Schema;
 use crate::words::phrases::{self, Op};
 use crate::words::{Form, Word, dates, english};
+
+/// The most things that one name may be.
+const CANDIDATES_MAX: usize = 200;
 
 /// Measure words with another meaning unless a number precedes them.
 const PIECES: &[&str] = &["名", "种"];
@@ -200,6 +205,7 @@ impl Linker<'_> {
     fn named(&self, at: usize) -> (usize, Vec<Named>) {
         let mut longest = 0;
         let mut found: Vec<Named> = Vec::new();
+        let mut seen: FxHashSet<&Named> = FxHashSet::default();
         for (concepts, named) in self.names.beginning(&self.words[at]) {
             let length = match named {
                 Named::Value(_, value) => self.value_length(at, concepts, value),
@@ -208,8 +214,9 @@ impl Linker<'_> {
             if length > longest {
                 longest = length;
                 found.clear();
+                seen.clear();
             }
-            if length > 0 && length == longest && !found.contains(named) {
+            if length > 0 && length == longest && found.len() < CANDIDATES_MAX && seen.insert(named) {
                 found.push(named.clone());
             }
         }

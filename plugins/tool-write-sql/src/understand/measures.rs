@@ -177,6 +177,11 @@ impl Reader<'_> {
 
     /// A waiting operation takes a measure, or else it is part of the answer.
     pub(super) fn measure(&mut self, measure: Measure) -> Result<(), Unclear> {
+        // `average GMV`: a sum, of which an average would be one of single orders.
+        let says_sum = self.pieces.get(self.at).is_some_and(|piece| piece.text.eq_ignore_ascii_case("gmv"));
+        if says_sum && !matches!(measure, Measure::Made(Func::Sum, _)) {
+            return self.unclear();
+        }
         self.last = Last::Measure(measure);
         if let Measure::Different(place) | Measure::Made(_, place) = measure {
             self.recent = Some((place, self.at));

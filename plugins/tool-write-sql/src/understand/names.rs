@@ -26,7 +26,7 @@ const ADVERB_MIN: usize = 4;
 const FLAGS: &[&str] = &["is", "has", "if", "was", "can"];
 
 /// How well a name matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fit {
     /// The end of the name.
     Part,
@@ -37,7 +37,7 @@ pub enum Fit {
 }
 
 /// The target of a name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Named {
     Table(usize),
     Field(Place, Fit),
@@ -118,7 +118,13 @@ impl Names {
                 for people in is_place.then(|| demonyms(value)).into_iter().flatten() {
                     self.add(vec![words::concept(people)], Named::Value(place, value.clone()));
                 }
-                self.add(concepts(&words::read(value, &self.dictionary)), Named::Value(place, value.clone()));
+                let concepts = concepts(&words::read(value, &self.dictionary));
+                let is_grammar = concepts.len() > 1 && OPERATORS.contains(&concepts[0].as_str());
+                match is_grammar {
+                    // `by city`: only in quotation marks.
+                    true => self.add_quoted(concepts, place, value),
+                    false => self.add(concepts, Named::Value(place, value.clone())),
+                }
             }
         }
     }
@@ -200,6 +206,11 @@ impl Names {
             self.by_value.entry(value.to_lowercase()).or_default().push(place);
         }
         self.list.push((concepts, named));
+    }
+
+    fn add_quoted(&mut self, concepts: Vec<String>, place: Place, value: &str) {
+        self.by_value.entry(value.to_lowercase()).or_default().push(self.list.len());
+        self.list.push((concepts, Named::Value(place, value.to_owned())));
     }
 
     /// The names that begin with a word; for a quoted word, those that equal it.
@@ -293,6 +304,10 @@ fn sex_of(value: &str) -> Option<&'static str> {
         _ => None,
     }
 }
+
+/// First words of what a question says of names, which a value of several words does not begin with.
+const OPERATORS: &[&str] =
+    &["by", "per", "each", "every", "without", "excluding", "not", "and", "or", "for", "top"];
 
 /// Last words of names that can be left out.
 const LOOSE_ENDS: &[&str] = &["year", "form"];

@@ -654,7 +654,9 @@ impl Reader<'_> {
         match known.map(|filter| &mut filter.test) {
             // `not in Beijing or Shanghai`: in neither of them.
             Some(Test::Among(values, _)) if !not && (or || joined) => {
-                values.push(value);
+                if !values.contains(&value) {
+                    values.push(value);
+                }
                 if !or {
                     self.meaning.joined.push(place);
                 }

@@ -368,9 +368,15 @@ impl Reader<'_> {
 
     /// What `and` joins to this name.
     fn joined(&self) -> Option<&Chunk> {
-        let mut rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
-        let is_joined = matches!(rest.next(), Some(Chunk::Op(Op::And) | Chunk::Mark));
-        rest.find(|chunk| !matches!(chunk, Chunk::Op(Op::Filler))).filter(|_| is_joined)
+        let mut rest = self.pieces[self.at + 1..].iter();
+        let is_joined = rest.next().is_some_and(|piece| match piece.chunk {
+            Chunk::Op(Op::And) => true,
+            // No end of a sentence.
+            Chunk::Mark => matches!(piece.text.as_str(), "," | "，" | "、"),
+            _ => false,
+        });
+        let next = rest.map(|piece| &piece.chunk).find(|chunk| !matches!(chunk, Chunk::Op(Op::Filler)));
+        next.filter(|_| is_joined)
     }
 
     /// The amounts that a name may be.

@@ -3,7 +3,8 @@
 use super::read::Reader;
 use crate::plan::query::{Column, Derived, Expr, Query};
 use crate::schema::{Kind, Place};
-use crate::understand::meaning::{Filter, Test};
+use crate::sql::PLACE_IN_GROUP;
+use crate::understand::meaning::Test;
 use crate::words::phrases::Func;
 
 impl Reader<'_> {
@@ -18,15 +19,15 @@ impl Reader<'_> {
 
     /// Fields are of joined tables, and no join makes a sum wrong.
     fn check_tables(&self, query: &Query, joined: &[usize]) -> Result<(), String> {
-        let places = exprs(query).filter_map(Expr::place);
-        let places = places.chain(filters(query).map(|filter| filter.place)).chain(query.time);
+        let places = query.exprs().filter_map(Expr::place);
+        let places = places.chain(query.filters().map(|filter| filter.place)).chain(query.time);
         let keys = query.present.iter().chain(&query.absent).map(|related| related.key);
         if let Some(place) = places.chain(keys).find(|place| !joined.contains(&place.table)) {
             let name = &self.schema().table(place.table).name;
             return Err(format!("a field of {name} is used: add {name} to `join`"));
         }
         if let Some(step) = query.joins.iter().find(|step| !step.up)
-            && exprs(query).any(adds)
+            && query.exprs().any(adds)
         {
             return Err(format!(
                 "the join to {} repeats rows, so that a sum or an average would count them several times: begin `from` the \
@@ -34,12 +35,25 @@ impl Reader<'_> {
                 self.schema().table(step.to()).name
             ));
         }
-        Ok(())
+        let of_parent = |expr: Expr| match expr {
+            Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => {
+                Some(place).filter(|place| place.table != query.from)
+            }
+            _ => None,
+        };
+        match query.exprs().find_map(of_parent) {
+            Some(place) => Err(format!(
+                "{} is repeated for each row of {}: begin `from` the table of the number",
+                self.schema().full_name(place),
+                self.schema().table(query.from).name
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Sums are of numbers, and days of times.
     fn check_kinds(&self, query: &Query) -> Result<(), String> {
-        for expr in exprs(query) {
+        for expr in query.exprs() {
             match expr {
                 Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => {
                     self.is_number(place, "a sum, an average or a median")?;
@@ -52,13 +66,24 @@ impl Reader<'_> {
             self.is_number(place, "an average of groups")?;
         }
         for (expr, test) in &query.having {
+            if let (Expr::Made(_, place), Test::Number(..) | Test::Numbers(_) | Test::Between(..)) =
+                (expr, test)
+            {
+                self.is_number(*place, "a comparison with a number")?;
+            }
             if let (Expr::Made(_, place), Test::Days(_)) = (expr, test) {
                 self.is_time(*place)?;
             }
         }
+        let follows = query.derived.iter().filter(|(kind, _)| !matches!(kind, Derived::Before(_)));
+        for (kind, _) in follows {
+            if let Expr::Made(_, place) = query.columns[kind.column()].expr {
+                self.is_number(place, "what follows from a number")?;
+            }
+        }
         query.time.into_iter().try_for_each(|place| self.is_time(place))?;
         let related = query.present.iter().chain(&query.absent).flat_map(|related| &related.conditions);
-        filters(query).chain(related).try_for_each(|filter| self.check_test(filter.place, &filter.test))
+        query.filters().chain(related).try_for_each(|filter| self.check_test(filter.place, &filter.test))
     }
 
     fn check_test(&self, place: Place, test: &Test) -> Result<(), String> {
@@ -98,21 +123,6 @@ impl Reader<'_> {
     }
 }
 
-/// All expressions of a query.
-fn exprs(query: &Query) -> impl Iterator<Item = Expr> {
-    let columns = query.columns.iter().map(|column| column.expr);
-    let order = query.order.iter().map(|(expr, _)| *expr);
-    let having = query.having.iter().map(|(expr, _)| *expr);
-    let all = columns.chain(query.groups.iter().copied()).chain(order).chain(having);
-    let first = query.first_of_each.iter().flat_map(|(of, _)| of.iter().copied());
-    all.chain(query.known).chain(query.averaged).chain(first)
-}
-
-/// All conditions of the rows themselves.
-fn filters(query: &Query) -> impl Iterator<Item = &Filter> {
-    query.conditions.iter().chain(query.outer.iter().flatten()).chain(&query.share)
-}
-
 /// Whether repeated rows would change it.
 fn adds(expr: Expr) -> bool {
     matches!(expr, Expr::Made(Func::Sum | Func::Average | Func::Median, _) | Expr::Share(_) | Expr::Part(_))
@@ -128,9 +138,11 @@ fn is_median(expr: Expr) -> bool {
 
 /// Each column has a name of its own.
 fn check_names(query: &Query) -> Result<(), String> {
-    let names = query.columns.iter().map(|column| &column.alias);
-    let names: Vec<String> =
-        names.chain(query.derived.iter().map(|(_, name)| name)).map(|name| name.to_lowercase()).collect();
+    // A calendar's first column is called by its unit.
+    let unit = query.calendar.filter(|_| query.averaged.is_none()).map(|(unit, _)| unit.word());
+    let names = query.columns.iter().map(|column| column.alias.as_str());
+    let names = names.chain(query.derived.iter().map(|(_, name)| name.as_str())).chain(unit);
+    let names: Vec<String> = names.map(str::to_lowercase).collect();
     match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
         Some((_, name)) => Err(format!("columns: {name} is there twice")),
         None => Ok(()),
@@ -182,7 +194,7 @@ fn check_groups(query: &Query) -> Result<(), String> {
 
 /// The members of one form stand alone.
 fn check_shapes(query: &Query) -> Result<(), String> {
-    let has_median = exprs(query).any(is_median);
+    let has_median = query.exprs().any(is_median);
     let of_groups = query.of_groups || query.averaged.is_some();
     let given = [
         ("groupBy", !query.groups.is_empty()),
@@ -231,6 +243,9 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         if !of.iter().all(|expr| query.columns.iter().any(|column| column.expr == *expr)) {
             return Err("firstOfEach.of: columns".to_owned());
         }
+        if query.columns.iter().any(|column| column.alias.eq_ignore_ascii_case(PLACE_IN_GROUP)) {
+            return Err(format!("columns: beside `firstOfEach` none is called {PLACE_IN_GROUP}"));
+        }
         if query.order.iter().all(|(expr, _)| of.contains(expr)) {
             return Err("`firstOfEach` needs an `order` within the groups".to_owned());
         }
@@ -257,7 +272,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
     if query.periods.is_some() && !query.columns.iter().any(|column| column.measure) {
         return Err("`compare` needs a number in `columns`".to_owned());
     }
-    if exprs(query).any(|expr| matches!(expr, Expr::Share(_) | Expr::Part(_))) != query.share.is_some() {
+    if query.exprs().any(|expr| matches!(expr, Expr::Share(_) | Expr::Part(_))) != query.share.is_some() {
         return Err(
             "`share` is the condition of the columns {\"share\": …} and {\"part\": …}: give both".to_owned()
         );

@@ -128,11 +128,18 @@ impl Reader<'_> {
             () if has_numbers && first_of_each.is_none() && averaged.is_none() => Shape::Ranking,
             () => Shape::Table,
         };
+        let mut conditions = self.filters(&value["where"], "where")?;
+        if let (Some((_, Some(range))), Some(place)) = (calendar, series)
+            && !conditions.iter().any(|filter| filter.place == place)
+            && !of_groups
+        {
+            conditions.push(Filter { place, test: Test::Days(range) });
+        }
         let query = Query {
             from,
             joins,
             columns,
-            conditions: self.filters(&value["where"], "where")?,
+            conditions,
             absent: some(&value["absent"], |absent| self.related(absent, "absent"))?,
             present: self.each(&value["present"], "present", |one, at| self.related(one, at))?,
             groups,
