@@ -244,6 +244,7 @@ fn orders_stand_beside_an_amount_of_their_parts() {
                     "各渠道的销售额和订单数",
                     "上个月的订单数和销售额",
                     "Number of orders and revenue per city",
+                    "orders per month and revenue",
                 ],
                 both,
             ),
@@ -320,6 +321,27 @@ fn numbers_of_rows_are_compared_where_something_has_them() {
                 &["GROUP BY \"ods_customers\".\"city\" HAVING COUNT(*) > 500"],
             ),
             (&["customers whose number of orders is over 20"], &["HAVING COUNT(*) > 20"]),
+            (
+                &["How many orders between 500 and 800?", "orders between 500 and 800"],
+                &["\"order_amount\" BETWEEN 500 AND 800"],
+            ),
+            (
+                &["Which month had the highest revenue?", "Which month had the highest order amount?"],
+                &["ORDER BY SUM(", "LIMIT 1"],
+            ),
+            (
+                &["revenue by month and category"],
+                &[
+                    "GROUP BY date(\"dwd_order_details\".\"order_date\", 'start of month'), \"",
+                    "\".\"category\" ORDER BY",
+                ],
+            ),
+            (
+                &["Which product sold most?", "哪个商品卖得最多", "lowest 5 products by revenue"],
+                &["SUM(\"dwd_order_details\".\"sales_amount\")"],
+            ),
+            (&["Which city ordered the most last month?"], &["ORDER BY COUNT(*) DESC"]),
+            (&["revenue via the app"], &["\"channel\" = 'app'"]),
             (&["What is the number of orders over 1000?"], &["\"order_amount\" > 1000"]),
             (&["customers and number of orders"], &["GROUP BY \"ods_customers\".\"customer_id\""]),
             (&["每月客单价"], &["AVG(\"ods_orders\".\"order_amount\") AS \"n0\"", "LEFT JOIN"]),

@@ -229,8 +229,11 @@ impl Reader<'_> {
         }
         // `the highest sales category`
         let thing_follows = matches!(self.next_piece(), Some(Chunk::Named(_))) && !self.is_chinese();
-        let rows_are_asked =
-            !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which() || thing_follows;
+        let rows_are_asked = !self.meaning.items.is_empty()
+            || !self.focus.is_empty()
+            || self.meaning.which
+            || self.asks_which()
+            || thing_follows;
         // `the number of concerts in the stadium with the highest capacity`
         let of_other = match self.meaning.measures[..] {
             [Measure::Count(table)] => {
@@ -266,12 +269,26 @@ impl Reader<'_> {
         let word = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
         self.meaning.listed |= word.is_ascii() && singular(&word) != word && !self.is_amount(place);
         // A second field after `by city` and `and` is a second group.
-        if self.last == Last::Group
-            && self.at > 0
-            && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And))
-            && !self.meaning.measures.is_empty()
-        {
+        let is_after = |at: usize, fits: fn(&Chunk) -> bool| {
+            self.at.checked_sub(at).is_some_and(|at| fits(&self.pieces[at].chunk))
+        };
+        let joined = is_after(1, |chunk| matches!(chunk, Chunk::Op(Op::And)));
+        let by_unit = is_after(2, |chunk| matches!(chunk, Chunk::Op(Op::Each1(_))));
+        let is_group = self.last == Last::Group && !self.meaning.measures.is_empty() || by_unit;
+        if joined && is_group && !self.schema.field(place).is_number() {
             return self.group(place);
+        }
+        // `orders per month and revenue`
+        let has_numbers = !self.meaning.measures.is_empty() || !self.meaning.items.is_empty();
+        if joined
+            && by_unit
+            && !has_numbers
+            && let Some(table) = self.meaning.tables.last().copied()
+        {
+            if !self.is_amount_of(place, table) {
+                return self.unclear();
+            }
+            self.meaning.measures.push(Measure::Count(table));
         }
         // A second time it may be for a condition, which takes it back.
         self.meaning.item_leads |= self.meaning.items.is_empty() && self.meaning.measures.is_empty();

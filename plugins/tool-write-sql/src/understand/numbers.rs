@@ -173,6 +173,16 @@ impl Reader<'_> {
                 self.waiting.push(Waiting::Between);
                 Ok(())
             }
+            // `orders between 500 and 800`
+            Last::Table(table) | Last::Measure(Measure::Count(table))
+                if !self.is_chinese_here() && !self.is_of_others(table) && self.amount_of(table).is_ok() =>
+            {
+                let place = self.amount_of(table)?;
+                self.meaning.items.push(place);
+                self.last = Last::Field(place);
+                self.waiting.push(Waiting::Between);
+                Ok(())
+            }
             _ => self.unclear(),
         }
     }

@@ -301,7 +301,11 @@ impl Reader<'_> {
             }
             Op::Unit(unit) => {
                 let each = self.take(|waiting| matches!(waiting, Waiting::Each | Waiting::By));
-                if each.is_none() {
+                // `by channel and month`
+                let is_second = self.last == Last::Group
+                    && self.at > 0
+                    && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And));
+                if each.is_none() && !is_second {
                     return self.unclear();
                 }
                 self.unit(unit)?;

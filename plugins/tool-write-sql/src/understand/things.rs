@@ -417,7 +417,7 @@ impl Reader<'_> {
     }
 
     /// Whether a field holds amounts of a table's rows, or of their parts.
-    fn is_amount_of(&self, place: Place, table: usize) -> bool {
+    pub(super) fn is_amount_of(&self, place: Place, table: usize) -> bool {
         let is_part = place.table == table || self.links.to_whole(self.schema, place.table, table).is_some();
         is_part && sums::adds_up(self.schema.field(place))
     }

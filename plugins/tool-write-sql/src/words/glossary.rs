@@ -99,6 +99,8 @@ const LINES: &[&str] = &[
     "country, nation | 国家",
     "region | 地区, 区域, 大区",
     "channel | 渠道",
+    "gold | 黄金, 金卡",
+    "silver | 白银, 银卡",
     "level, grade | 等级, 级别",
     "person | 人",
     "student, pupil | 学生",

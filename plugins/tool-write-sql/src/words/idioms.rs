@@ -9,6 +9,9 @@ use super::chinese::is_han;
 const ENGLISH: &[(&str, &str)] = &[
     ("best selling|best-selling|top selling|top-selling|bestselling", "highest sales"),
     ("worst selling|worst-selling", "lowest sales"),
+    ("biggest customers|largest customers|biggest clients", "top customers"),
+    ("sold most|sells most|sell most", "has the highest sales"),
+    ("ordered the most|ordered most|orders the most", "has the most orders"),
     ("sells best|sell best|sells the most|sell the most|sold best|sold the most", "has the highest sales"),
     ("sells worst|sell worst|sells the least|sell the least", "has the lowest sales"),
     (
@@ -117,6 +120,10 @@ const CHINESE: &[(&str, &str)] = &[
     ("卖出多少件", "的总销量"),
     ("卖了多少件", "的总销量"),
     ("卖了多少个", "的总销量"),
+    ("卖得最多的", "销售额最高的"),
+    ("卖得最多", "销售额最高"),
+    ("花了多少钱", "的总销售额"),
+    ("消费了多少钱", "的总销售额"),
     ("卖得最好的", "销售额最高的"),
     ("卖得最好", "销售额最高"),
     ("卖得最差的", "销售额最低的"),
@@ -188,6 +195,9 @@ pub fn plainer(question: &str) -> String {
     if let Some(average) = average_each(&plain) {
         plain = average;
     }
+    if let Some(ranking) = least_of_several(&plain) {
+        plain = ranking;
+    }
     if let Some(share) = ratio_to_all(&plain) {
         plain = share;
     }
@@ -223,6 +233,16 @@ fn average_each(question: &str) -> Option<String> {
     let (counted, rest) = (&question[BEGINS.len()..does.0], &question[does.0 + does.1..end]);
     let thing = rest.split_whitespace().next()?;
     Some(format!("average number of {counted} per {thing}{}", &question[end + " on average".len()..]))
+}
+
+/// `lowest 5 products by revenue` as `bottom 5 products by revenue`.
+fn least_of_several(question: &str) -> Option<String> {
+    let lower = question.to_ascii_lowercase();
+    ["lowest ", "worst "].iter().find_map(|least| {
+        let at = found(question, &lower, least, 0)?;
+        let rest = &question[at + least.len()..];
+        rest.starts_with(|c: char| c.is_ascii_digit()).then(|| format!("{}bottom {rest}", &question[..at]))
+    })
 }
 
 /// `ratio of cancelled orders to all orders` as `share of cancelled orders`.

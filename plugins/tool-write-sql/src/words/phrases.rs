@@ -199,7 +199,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Filler,
     ),
     (
-        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|covered|cover|covers|went|took|take|takes|across|through|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
+        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|covered|cover|covers|went|took|take|takes|across|through|via|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
         Op::Link,
     ),
     (
