@@ -133,7 +133,7 @@ pub async fn tried(
         let mut of_one = Verdict::Right;
         for database in databases.iter_mut() {
             let wanted = rows::read(database, right).await?;
-            let is_ordered = right.to_lowercase().contains("order by");
+            let is_ordered = is_ordered(right);
             of_one = match rows::read(database, &answer.sql).await {
                 Ok(found) if are_same(&found, &wanted, is_ordered, false) => of_one,
                 Ok(found) if are_same(&found, &wanted, is_ordered, true) => Verdict::Wider,
@@ -162,6 +162,16 @@ pub async fn tried(
         }
     }
     Ok(Tried { question: question.clone(), verdict, said: answer.sql, doubts: answer.doubts })
+}
+
+/// Whether a statement orders its rows, and not only those of a part of it.
+fn is_ordered(sql: &str) -> bool {
+    let lower = sql.to_lowercase();
+    let depth = |at: usize| {
+        let before = &lower[..at];
+        before.matches('(').count() - before.matches(')').count()
+    };
+    lower.match_indices("order by").any(|(at, _)| depth(at) == 0)
 }
 
 /// A set of questions about one database, with the tables as the rules see them.
