@@ -129,7 +129,7 @@ fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Er
     Ok(source)
 }
 
-/// Names with line breaks and the like are left out: a statement is read line by line.
+/// Names with line breaks and the like are left out: the clauses of a statement are told apart by its lines.
 fn is_plain(name: &str) -> bool {
     !name.contains(char::is_control)
 }

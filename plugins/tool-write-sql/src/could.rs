@@ -6,7 +6,7 @@ use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Kind, Schema};
 use crate::understand::{self, named_tables};
-use crate::words::phrases;
+use crate::words::{self, phrases};
 
 /// The most suggestions.
 pub const QUESTIONS_MAX: usize = 3;
@@ -49,12 +49,12 @@ fn without_unknown(question: &str, known: &Known<'_>, today: Day) -> Option<Stri
         rest.replace_range(at..at + word.len(), "");
     }
     let rest = rest.split_whitespace().collect::<Vec<&str>>().join(" ");
-    let rest = rest.trim_end_matches(['?', '？', '.', '。', ' ']);
+    let rest = words::without_end(&rest);
     // Without a word in its midst it would say something else.
-    let is_end =
-        unknown.len() == 1 && question.trim_end_matches(['?', '？', '.', '。', ' ']).ends_with(&*unknown[0]);
-    let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
-    let is_whole = rest.contains(' ') && !phrases::says_little(&last) && last.is_ascii();
+    let is_end = matches!(&unknown[..], [only] if words::without_end(question).ends_with(only.as_str()));
+    let is_whole = rest
+        .rsplit_once(' ')
+        .is_some_and(|(_, last)| last.is_ascii() && !phrases::says_little(&last.to_lowercase()));
     (is_end && is_whole).then(|| format!("{rest}?"))
 }
 

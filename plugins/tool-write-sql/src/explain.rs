@@ -6,6 +6,7 @@ use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
+use crate::words;
 use crate::words::phrases::{Func, Part};
 
 /// A short heading for an answer.
@@ -362,12 +363,11 @@ impl Teller<'_> {
     /// Over which calendar units a number is averaged.
     fn averaged(&self, unit: Unit, expr: Expr) -> String {
         let labels = Labels { schema: self.schema, chinese: self.chinese };
-        let adds = expr.adds_up() || matches!(expr, Expr::Different(_));
         let mut text = match self.chinese {
             true => format!("按{}平均", labels.unit(unit)),
             false => format!("averaged over {}s", unit.word()),
         };
-        if adds {
+        if expr.is_zero_of_nothing() {
             text += &self.say(", those without any as 0", "，没有记录的计为 0");
         }
         text
@@ -458,7 +458,7 @@ pub fn continues(messages: &[&str], ignored: &[&str], chinese: bool) -> String {
 
 /// A question that says which data source it is about.
 pub fn in_source(question: &str, name: &str, chinese: bool) -> String {
-    let question = question.trim_end_matches(['?', '？', '。', '.', ' ']);
+    let question = words::without_end(question);
     if chinese {
         format!("数据源 {name} 中的{question}")
     } else {

@@ -77,8 +77,7 @@ impl Writer<'_> {
         if !query.order.is_empty() {
             push(&mut sql, "ORDER BY", &self.order(&query.order));
         }
-        let shows_groups = !query.groups.is_empty() && !query.of_groups && query.averaged.is_none();
-        if shows_groups || !query.columns.iter().all(|column| column.measure) {
+        if query.shows_rows() {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
         if query.of_groups || query.averaged.is_some() {
@@ -284,13 +283,7 @@ impl Writer<'_> {
             .columns
             .iter()
             .enumerate()
-            .map(|(at, column)| {
-                let counts = matches!(
-                    number(column),
-                    Expr::Rows | Expr::Present(_) | Expr::Different(_) | Expr::Made(Func::Sum, _)
-                );
-                (format!("n{at}"), counts, column.alias.clone())
-            })
+            .map(|(at, column)| (format!("n{at}"), number(column).is_zero_of_nothing(), column.alias.clone()))
             .collect();
         let [found_name, calendar_name] = ["found", "calendar"].map(|one| self.free(one));
         let start_name = self.name("start");

@@ -420,7 +420,7 @@ fn simple_questions_have_answers() {
     );
 }
 
-/// Whoever can write rows must not change what questions mean.
+/// Rows must not change what questions mean.
 #[test]
 fn values_of_grammar_are_values_only_in_quotation_marks() {
     let mut schema = company();

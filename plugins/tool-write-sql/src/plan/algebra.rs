@@ -122,7 +122,7 @@ impl Teller<'_> {
             told
         };
         put("order", query.order.iter().map(order).collect());
-        let has_limit = query.columns.iter().any(|column| !column.measure) && query.calendar.is_none();
+        let has_limit = query.shows_rows() && query.calendar.is_none();
         put("limit", if has_limit { json!(query.limit) } else { Value::Null });
         let every = query.calendar.zip(query.time).map(|((unit, range), time)| {
             let every = json!({"unit": unit.word(), "of": self.schema.full_name(time)});

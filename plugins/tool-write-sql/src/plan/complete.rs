@@ -130,7 +130,7 @@ impl Planner<'_> {
             && meaning.having.is_empty();
         match (&meaning.measures[..], &meaning.items[..]) {
             ([Measure::Made(Func::Average, place)], [])
-                if meaning.per && plain && place.table != table && self.flows(*place) =>
+                if meaning.per && plain && place.table != table && sums::flows(self.schema.field(*place)) =>
             {
                 self.meaning.measures = vec![Measure::Made(Func::Sum, *place)];
                 self.meaning.averages_groups = true;
@@ -509,10 +509,6 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         Ok(())
-    }
-
-    fn flows(&self, place: Place) -> bool {
-        sums::flows(self.schema.field(place))
     }
 
     pub(super) fn sums(&self, place: Place) -> bool {

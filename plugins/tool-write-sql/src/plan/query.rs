@@ -93,6 +93,11 @@ impl Expr {
         }
     }
 
+    /// Whether it is 0 where there are no rows.
+    pub fn is_zero_of_nothing(self) -> bool {
+        self.adds_up() || matches!(self, Expr::Different(_))
+    }
+
     /// Whether the values of groups add up to the overall value.
     pub fn adds_up(self) -> bool {
         matches!(self, Expr::Rows | Expr::Present(_) | Expr::Made(Func::Sum, _))
@@ -182,13 +187,24 @@ impl Query {
         self.conditions.iter().chain(self.outer.iter().flatten()).chain(&self.share)
     }
 
-    /// Whether all that it names is in `from` or joined.
-    pub fn reads_only_its_tables(&self) -> bool {
+    /// All fields that `from` or a join must have.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
         let keys = self.present.iter().chain(&self.absent).map(|related| related.key);
         let places = self.exprs().filter_map(Expr::place).chain(self.filters().map(|filter| filter.place));
+        places.chain(self.time).chain(keys)
+    }
+
+    /// Whether rows are shown, of which there may be too many: not only numbers of all rows.
+    pub fn shows_rows(&self) -> bool {
+        let has_groups = !self.groups.is_empty() && !self.of_groups && self.averaged.is_none();
+        has_groups || !self.columns.iter().all(|column| column.measure)
+    }
+
+    /// Whether all that it names is in `from` or joined.
+    pub fn reads_only_its_tables(&self) -> bool {
         let is_read =
             |place: Place| place.table == self.from || self.joins.iter().any(|step| step.to() == place.table);
-        places.chain(self.time).chain(keys).all(is_read)
+        self.places().all(is_read)
     }
 
     /// Counts its groups instead of showing them.
@@ -217,7 +233,7 @@ impl Query {
             _ if self.averaged.is_some() => None,
             Some((_, Some(_))) => None,
             Some((_, None)) => Some(ROWS_MAX),
-            None if self.columns.iter().all(|column| column.measure) => None,
+            None if !self.shows_rows() => None,
             None => Some(self.limit),
         }
     }

@@ -28,6 +28,12 @@ pub enum Chunk {
     Unknown,
 }
 
+impl Chunk {
+    pub fn may_be_value(&self) -> bool {
+        matches!(self, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Value(..))))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     pub chunk: Chunk,

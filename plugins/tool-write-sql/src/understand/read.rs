@@ -581,11 +581,7 @@ impl Reader<'_> {
     }
 
     fn is_quoted_next(&self) -> bool {
-        let is_quoted = |piece: &Piece| {
-            matches!(piece.chunk, Chunk::Quoted)
-                || matches!(&piece.chunk, Chunk::Named(named)
-                if named.iter().any(|named| matches!(named, Named::Value(..))))
-        };
+        let is_quoted = |piece: &Piece| matches!(piece.chunk, Chunk::Quoted) || piece.chunk.may_be_value();
         let next = self.pieces[self.at + 1..]
             .iter()
             .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Of)));
@@ -707,8 +703,7 @@ impl Reader<'_> {
 
     /// `the share of cancelled orders`, and `the share of revenue`.
     fn share_here(&self) -> Whole {
-        let value = matches!(self.next(), Some(Chunk::Named(named))
-            if named.iter().any(|named| matches!(named, Named::Value(..))));
+        let value = self.next().is_some_and(Chunk::may_be_value);
         if value { Whole::Rows } else { Whole::Numbers }
     }
 

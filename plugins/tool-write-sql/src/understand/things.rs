@@ -339,17 +339,16 @@ impl Reader<'_> {
                 if self.has_value_after_and() {
                     return self.unclear();
                 }
-                match self.joined() {
-                    Some(Chunk::Named(named)) if !self.amounts(named).is_empty() => {
-                        return self.beside_amounts(table, &self.amounts(named));
-                    }
+                let amounts = match self.joined() {
+                    Some(Chunk::Named(named)) => Some(self.amounts(named)).filter(|some| !some.is_empty()),
                     // `customers and their total order amount`
-                    Some(Chunk::Op(Op::Count | Op::Make(_) | Op::AverageOfUnits(_)))
-                        if self.meaning.items.is_empty() =>
-                    {
-                        return self.beside_amounts(table, &[]);
+                    Some(Chunk::Op(Op::Count | Op::Make(_) | Op::AverageOfUnits(_))) => {
+                        self.meaning.items.is_empty().then(Vec::new)
                     }
-                    _ => {}
+                    _ => None,
+                };
+                if let Some(amounts) = amounts {
+                    return self.beside_amounts(table, &amounts);
                 }
                 self.several = self.is_plural();
                 self.last = Last::Table(table);
@@ -434,12 +433,11 @@ impl Reader<'_> {
 
     /// Whether a value of this table stands between `and` and its name, after amounts.
     fn has_value_after_and(&self) -> bool {
-        let is_value = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Value(..))));
         let is_amount = |place: &Place| sums::adds_up(self.schema.field(*place));
         let has_amounts = self.meaning.items.iter().any(is_amount)
             || self.meaning.measures.iter().any(|measure| matches!(measure, Measure::Made(..)));
-        let valued = self.at > 0 && is_value(&self.pieces[self.at - 1].chunk);
-        let before = self.before(|chunk| is_value(chunk) || matches!(chunk, Chunk::Op(Op::Filler)));
+        let valued = self.at > 0 && self.pieces[self.at - 1].chunk.may_be_value();
+        let before = self.before(|chunk| chunk.may_be_value() || matches!(chunk, Chunk::Op(Op::Filler)));
         valued && has_amounts && matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
     }
 

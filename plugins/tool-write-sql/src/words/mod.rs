@@ -59,6 +59,11 @@ pub fn concept(lower: &str) -> String {
     glossary::english(&plain).or_else(verb).map_or(plain, str::to_owned)
 }
 
+/// A question without the mark at its end.
+pub fn without_end(question: &str) -> &str {
+    question.trim_end_matches(['?', '？', '。', '.', ' '])
+}
+
 /// Pairs of quotation marks.
 const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('‘', '’'), ('「', '」'), ('\'', '\''), ('`', '`')];
 

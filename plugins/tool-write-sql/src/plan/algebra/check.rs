@@ -19,10 +19,7 @@ impl Reader<'_> {
 
     /// Fields are of joined tables, and no join makes a sum wrong.
     fn check_tables(&self, query: &Query, joined: &[usize]) -> Result<(), String> {
-        let places = query.exprs().filter_map(Expr::place);
-        let places = places.chain(query.filters().map(|filter| filter.place)).chain(query.time);
-        let keys = query.present.iter().chain(&query.absent).map(|related| related.key);
-        if let Some(place) = places.chain(keys).find(|place| !joined.contains(&place.table)) {
+        if let Some(place) = query.places().find(|place| !joined.contains(&place.table)) {
             let name = &self.schema().table(place.table).name;
             return Err(format!("a field of {name} is used: add {name} to `join`"));
         }
@@ -35,13 +32,7 @@ impl Reader<'_> {
                 self.schema().table(step.to()).name
             ));
         }
-        let of_parent = |expr: Expr| match expr {
-            Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => {
-                Some(place).filter(|place| place.table != query.from)
-            }
-            _ => None,
-        };
-        match query.exprs().find_map(of_parent) {
+        match query.exprs().filter_map(summed).find(|place| place.table != query.from) {
             Some(place) => Err(format!(
                 "{} is repeated for each row of {}: begin `from` the table of the number",
                 self.schema().full_name(place),
@@ -54,12 +45,11 @@ impl Reader<'_> {
     /// Sums are of numbers, and days of times.
     fn check_kinds(&self, query: &Query) -> Result<(), String> {
         for expr in query.exprs() {
-            match expr {
-                Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => {
-                    self.is_number(place, "a sum, an average or a median")?;
-                }
-                Expr::Start(_, place) => self.is_time(place)?,
-                _ => {}
+            if let Some(place) = summed(expr) {
+                self.is_number(place, "a sum, an average or a median")?;
+            }
+            if let Expr::Start(_, place) = expr {
+                self.is_time(place)?;
             }
         }
         if let Some(Expr::Made(_, place)) = query.averaged {
@@ -123,9 +113,17 @@ impl Reader<'_> {
     }
 }
 
+/// The field whose values are added up.
+fn summed(expr: Expr) -> Option<Place> {
+    match expr {
+        Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => Some(place),
+        _ => None,
+    }
+}
+
 /// Whether repeated rows would change it.
 fn adds(expr: Expr) -> bool {
-    matches!(expr, Expr::Made(Func::Sum | Func::Average | Func::Median, _) | Expr::Share(_) | Expr::Part(_))
+    summed(expr).is_some() || matches!(expr, Expr::Share(_))
 }
 
 fn is_number(expr: Expr) -> bool {

@@ -5,7 +5,6 @@ use crate::schema::Kind;
 use crate::schema::Place;
 use crate::understand::link::Chunk;
 use crate::understand::meaning::{Against, By, Filter, Group, Meaning, Measure, Test, Unclear};
-use crate::understand::names::Named;
 use crate::words::concept;
 use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
@@ -130,11 +129,7 @@ impl Reader<'_> {
         let lacks = |piece: &Piece| {
             matches!(piece.chunk, Chunk::Op(Op::Not)) && LACKING.contains(&piece.text.to_lowercase().as_str())
         };
-        let is_value = |piece: &Piece| {
-            matches!(&piece.chunk, Chunk::Named(named)
-            if named.iter().any(|named| matches!(named, Named::Value(..))))
-        };
-        self.pieces.windows(2).any(|pair| lacks(&pair[0]) && is_value(&pair[1]))
+        self.pieces.windows(2).any(|pair| lacks(&pair[0]) && pair[1].chunk.may_be_value())
     }
 
     /// `Who submitted the most publications?` The field `submitted_by` of what is counted.
@@ -235,12 +230,8 @@ impl Reader<'_> {
     /// cancelled`; without such a word it is the first one: `the share of cancelled orders in Beijing`.
     fn value_of_share(&self, values: usize) -> Result<usize, Unclear> {
         let mut places = (0..self.meaning.filters.len()).filter(|at| is_value(&self.meaning.filters[*at]));
-        let is_value_piece = |piece: &Piece| {
-            matches!(&piece.chunk, Chunk::Named(named)
-            if named.iter().any(|named| matches!(named, Named::Value(..))))
-        };
         let valued: Vec<usize> =
-            (0..self.pieces.len()).filter(|at| is_value_piece(&self.pieces[*at])).collect();
+            (0..self.pieces.len()).filter(|at| self.pieces[*at].chunk.may_be_value()).collect();
         let (Some(&first), Some(&last)) = (valued.first(), valued.last()) else { return Err(Unclear::Shape) };
         let between = &self.pieces[first..last];
         if values > 1 && between.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::And) | Chunk::Mark)) {
@@ -265,12 +256,8 @@ impl Reader<'_> {
 
     /// `Longjing as a percentage of green tea sales`
     fn share_follows_a_value(&self) -> bool {
-        let is_value_piece = |piece: &&Piece| {
-            matches!(&piece.chunk, Chunk::Named(named)
-            if named.iter().any(|named| matches!(named, Named::Value(..))))
-        };
         let share = self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Op(Op::Share)));
-        share.is_some_and(|at| self.pieces[..at].iter().any(|piece| is_value_piece(&piece)))
+        share.is_some_and(|at| self.pieces[..at].iter().any(|piece| piece.chunk.may_be_value()))
     }
 
     /// The days with which the question compares.
