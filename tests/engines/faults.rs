@@ -249,16 +249,25 @@ fn a_run_that_is_stopped_before_its_next_try_has_none() {
     let definition = json!({ "workflow": {}, "tasks": [{ "taskName": "bad", "taskType": "SHELL", "sqlContent": "exit 3",
         "retryTimes": 3, "retryInterval": 3600 }] });
     let workflow = pair.deployed(DS, "stopped", &definition);
-    let run = pair.execute(workflow);
-    let waits = || {
-        let view = pair.server().get(&format!("/api/v1/workflows/{workflow}/runs/{run}")).data();
-        assert_ne!(view["status"], "failed", "it has tries left: {view}");
-        (view["tasks"][0]["state"] == "pending").then_some(())
-    };
-    eventually("the task waits for its next try", SOON, waits);
-    pair.server().post(&format!("/api/v1/workflows/{workflow}/runs/{run}/cancel"), &json!({})).data();
-    let ended = pair.ended(workflow, &run);
-    assert_eq!(ended["tasks"][0]["execution"]["attempt"], 1, "{ended}");
+    let (project, _) = pair.place(workflow);
+    for waits in [false, true] {
+        let run = pair.execute(workflow);
+        let path = format!("/api/v1/workflows/{workflow}/runs/{run}");
+        if waits {
+            let there = format!("/projects/{project}/process-instances/{run}");
+            eventually("it fails there", SOON, || (pair.ds(&there, &[])["state"] == "FAILURE").then_some(()));
+            eventually("it waits for its next try", SOON, || {
+                let view = pair.server().get(&path).data();
+                assert_ne!(view["status"], "failed", "it has tries left: {view}");
+                let task = &view["tasks"][0];
+                (task["state"] == "pending" && !task["execution"]["startTime"].is_null()).then_some(())
+            });
+        }
+        pair.server().post(&format!("{path}/cancel"), &json!({})).data();
+        let ended = pair.ended(workflow, &run);
+        let attempt = ended["tasks"][0]["execution"]["attempt"].as_i64();
+        assert!(attempt.is_none_or(|attempt| attempt == 1), "{ended}");
+    }
 }
 
 #[test]

@@ -311,7 +311,8 @@ async fn answered(
     tx.commit().await
 }
 
-/// Asks the engine to stop a run.
+/// Asks the engine to stop a run. Until it has ended it is stopping, also while the engine still shows it as it was; an
+/// error takes that back.
 pub async fn stop(
     state: &Executions,
     run: &Run,
@@ -321,7 +322,13 @@ pub async fn stop(
     let mut tx = state.db.begin().await?;
     store::note_stop(&mut tx, run.id, watch::STOPPING).await?;
     tx.commit().await?;
-    client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await
+    let stopped = client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await;
+    if stopped.is_err() && run.state != watch::STOPPING {
+        let mut tx = state.db.begin().await?;
+        store::forget_stop(&mut tx, run, watch::STOPPING).await?;
+        tx.commit().await?;
+    }
+    stopped
 }
 
 /// Looks at a run that its engine has accepted to change, and makes the watcher look again. A failure to ask the engine

@@ -278,6 +278,13 @@ pub async fn note_stop(tx: &mut Tx, id: i64, state: &str) -> Result<(), Error> {
     tx.execute(STOP, &[id.into(), state.into()]).await.map(drop)
 }
 
+/// The engine does not stop it: if it is still to stop, it is as it was when it was read.
+pub async fn forget_stop(tx: &mut Tx, read: &Run, stopping: &str) -> Result<(), Error> {
+    const FORGET: &str =
+        "UPDATE runs SET state = $3, version = version + 1 WHERE id = $1 AND ended_at IS NULL AND state = $2";
+    tx.execute(FORGET, &[read.id.into(), stopping.into(), read.state.as_str().into()]).await.map(drop)
+}
+
 /// Stores the answer of a start. If the watcher has already found the run and recorded it separately, the two
 /// records become one.
 pub async fn answered(

@@ -232,3 +232,24 @@ async fn a_run_that_was_begun_again_is_asked_for_until_its_end_changes() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_stop_that_is_refused_is_taken_back_unless_the_run_has_moved_on() {
+    on_each_store(async |db| {
+        let run = added(&db, seen("i1")).await;
+        let (state, no_longer) = ("stopping", Run { state: "paused".to_owned(), ..run.clone() });
+        let now = async || find(&db, run.id).await.unwrap().unwrap().state;
+        for (read, is_asked, expected) in
+            [(&run, true, "running"), (&no_longer, false, "running"), (&no_longer, true, "paused")]
+        {
+            let mut tx = db.begin().await.unwrap();
+            if is_asked {
+                note_stop(&mut tx, run.id, state).await.unwrap();
+            }
+            forget_stop(&mut tx, read, state).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(now().await, expected);
+        }
+    })
+    .await;
+}

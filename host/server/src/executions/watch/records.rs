@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use lakeport_bindings::engine::model::{Instance, TaskRun};
 
+use super::STOPPING;
 use crate::execution_records::Run;
 use crate::execution_records::store::{Record, Status, Try};
 
@@ -31,7 +32,11 @@ pub fn has_ended(state: &str) -> bool {
 /// A run updated by the engine's report.
 pub fn run_with(run: &Run, instance: &Instance, now_ms: i64) -> Run {
     const STATES: [&str; 7] = ["queued", "running", "paused", "stopping", "success", "failed", "stopped"];
-    let state = STATES.into_iter().find(|state| *state == instance.state).unwrap_or("unknown");
+    let state = match STATES.into_iter().find(|state| *state == instance.state).unwrap_or("unknown") {
+        // The engine does not show yet that it was asked to stop it.
+        "queued" | "running" | "unknown" if run.ended_at_ms.is_none() && run.state == STOPPING => STOPPING,
+        state => state,
+    };
     let ended_at_ms = has_ended(state).then(|| instance.ended.or(run.ended_at_ms).unwrap_or(now_ms));
     Run {
         trigger: instance.trigger.clone().or_else(|| run.trigger.clone()),

@@ -117,3 +117,27 @@ fn an_observed_run_keeps_its_request() {
     let ended = run_with(&after, &Instance { ended: None, ..instance("success") }, 200);
     assert_eq!(ended.ended_at_ms, Some(200), "the engine does not say when");
 }
+
+#[test]
+fn a_run_that_is_to_stop_is_stopping_until_it_ends() {
+    let before = Run { state: STOPPING.to_owned(), ..run("running") };
+    for (shown, expected) in [
+        ("queued", STOPPING),
+        ("running", STOPPING),
+        ("something else", STOPPING),
+        ("paused", "paused"),
+        ("stopping", STOPPING),
+        ("stopped", "stopped"),
+        ("failed", "failed"),
+        ("success", "success"),
+    ] {
+        let after = run_with(&before, &instance(shown), 200);
+        assert_eq!(
+            (after.state.as_str(), after.ended_at_ms.is_some()),
+            (expected, has_ended(shown)),
+            "{shown}"
+        );
+    }
+    let ended = Run { ended_at_ms: Some(90), ..before };
+    assert_eq!(run_with(&ended, &instance("running"), 200).state, "running");
+}
