@@ -173,6 +173,13 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// The unit of this name: `month`.
+    pub fn called(word: &str) -> Option<Unit> {
+        [Unit::Day, Unit::Week, Unit::Month, Unit::Quarter, Unit::Year]
+            .into_iter()
+            .find(|unit| unit.word() == word)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Unit::Day => "day",

@@ -1,11 +1,14 @@
 //! Suggests questions that can be answered; each is tried before it is suggested.
 
+use lakeport_sdk::serde_json::Value;
+
 use crate::answer::{answer_of, layer};
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::labels::Labels;
-use crate::schema::{Kind, Schema};
-use crate::understand::{self, named_tables};
+use crate::schema::{Kind, Place, Schema};
+use crate::understand::meaning::Measure;
+use crate::understand::{self, Parts};
 use crate::words::{self, phrases};
 
 /// The most suggestions.
@@ -14,48 +17,122 @@ pub const QUESTIONS_MAX: usize = 3;
 /// The most tables that suggestions are tried for: a refusal must not take longer than an answer.
 const TABLES_MAX: usize = 10;
 
-/// Questions about the named tables, or else about the first ones.
+/// The most suggestions that are tried: a refusal must not take much longer than an answer.
+const TRIED_MAX: usize = 30;
+
+/// Questions near to one that was refused, the nearest first: with a value that it nearly names, without its unknown words,
+/// of the numbers and kinds that it names; then about the tables that it names, or else about the first ones.
 pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
     let schema = known.schema;
-    let mut tables = named_tables(question, known, today);
+    let read = understand::read(question, known, today);
     // Rows of summaries are of no interest.
     let is_detail = |table: &usize| layer(&schema.table(*table).name) < 2;
+    let mut tables: Vec<usize> = read.tables();
     tables.retain(is_detail);
+    let unknown = read.unknown();
+    let mended = with_near_values(question, &read.unknown_values(), known);
+    let parts = of_parts(&read.parts(schema), schema, chinese);
+    let mut offered = Offered { known, today, questions: Vec::new(), queries: Vec::new() };
+    for one in mended.into_iter().take(TRIED_MAX) {
+        offered.take(one, false);
+    }
+    for one in without(question, &unknown).into_iter().chain(parts).take(TRIED_MAX) {
+        offered.take(one, true);
+    }
     tables.extend((0..schema.tables.len()).filter(is_detail));
-    // What is left of the question without the words that mean nothing here.
-    let mut offered: Vec<String> = without_unknown(question, known, today)
-        .into_iter()
-        .filter(|one| !is_of_other_kind(one) && answer_of(one, known, today).is_ok())
-        .collect();
     for table in tables.into_iter().take(TABLES_MAX) {
-        if offered.len() == QUESTIONS_MAX {
+        if offered.is_full() {
             break;
         }
-        let candidates = about(schema, table, chinese).into_iter().filter(|one| !is_of_other_kind(one));
-        let fits =
-            |candidate: &String| !offered.contains(candidate) && answer_of(candidate, known, today).is_ok();
-        let found = candidates.into_iter().find(fits);
-        offered.extend(found);
+        // One of each table.
+        let _ = about(schema, table, chinese).into_iter().any(|one| offered.take(one, true));
     }
-    offered
+    offered.questions
 }
 
-/// The question without its unknown words.
-fn without_unknown(question: &str, known: &Known<'_>, today: Day) -> Option<String> {
-    let unknown = understand::read(question, known, today).unknown();
-    let mut rest = question.to_owned();
-    for word in &unknown {
-        let at = rest.find(word.as_str())?;
-        rest.replace_range(at..at + word.len(), "");
+/// What is offered: each question once, and no two with the same answer.
+struct Offered<'a> {
+    known: &'a Known<'a>,
+    today: Day,
+    questions: Vec<String>,
+    queries: Vec<Value>,
+}
+
+impl Offered<'_> {
+    fn is_full(&self) -> bool {
+        self.questions.len() == QUESTIONS_MAX
     }
-    let rest = rest.split_whitespace().collect::<Vec<&str>>().join(" ");
-    let rest = words::without_end(&rest);
-    // Without a word in its midst it would say something else.
-    let is_end = matches!(&unknown[..], [only] if words::without_end(question).ends_with(only.as_str()));
-    let is_whole = rest
-        .rsplit_once(' ')
-        .is_some_and(|(_, last)| last.is_ascii() && !phrases::says_little(&last.to_lowercase()));
-    (is_end && is_whole).then(|| format!("{rest}?"))
+
+    /// Offers a question if it can be answered, by numbers where those are wanted; whether it did.
+    fn take(&mut self, question: String, numbers: bool) -> bool {
+        if self.is_full() || is_of_other_kind(&question) {
+            return false;
+        }
+        let Ok(answer) = answer_of(&question, self.known, self.today) else { return false };
+        let is_new = !(numbers && answer.measures.is_empty()) && !self.queries.contains(&answer.query);
+        if is_new {
+            self.questions.push(question);
+            self.queries.push(answer.query);
+        }
+        is_new
+    }
+}
+
+/// The question with the value that an unknown word nearly is: `Beijing` for `Beijin`.
+fn with_near_values(question: &str, texts: &[String], known: &Known<'_>) -> Vec<String> {
+    let near = |word: &String| -> Vec<String> {
+        let values = understand::near_values(word, known);
+        values.into_iter().map(|value| question.replacen(word.as_str(), &value, 1)).collect()
+    };
+    texts.iter().flat_map(near).collect()
+}
+
+/// The question without its unknown words and the words that led to them.
+fn without(question: &str, unknown: &[String]) -> Option<String> {
+    let mut rest = words::without_end(question).to_owned();
+    for word in unknown {
+        let at = rest.find(word.as_str())?;
+        let (mut head, tail) = (rest[..at].trim_end(), rest[at + word.len()..].trim_start());
+        while let Some((shorter, last)) = head.rsplit_once(' ')
+            && phrases::says_little(&last.to_lowercase())
+        {
+            head = shorter.trim_end();
+        }
+        rest = match word.is_ascii() {
+            true => format!("{head} {tail}"),
+            false => format!("{head}{tail}"),
+        };
+    }
+    let rest = rest.trim();
+    let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    let is_whole = !rest.is_empty() && !phrases::needs_more(&last);
+    (!unknown.is_empty() && is_whole).then(|| rest.to_owned())
+}
+
+/// Questions of the numbers, kinds, tables and days that a question names.
+fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
+    let labels = Labels { schema, chinese };
+    let field = |place: &Place| labels.field(*place).replace('_', " ");
+    let days = parts.days.as_deref().unwrap_or_default();
+    let kinds: Vec<String> = parts.kinds.iter().map(field).collect();
+    let numbers: Vec<String> = parts
+        .numbers
+        .iter()
+        .map(|place| if chinese { format!("总{}", field(place)) } else { format!("total {}", field(place)) })
+        .chain(parts.tables.iter().map(|table| labels.measure(Measure::Count(*table))))
+        .collect();
+    let mut questions = Vec::new();
+    for number in &numbers {
+        for kind in &kinds {
+            questions.push(match chinese {
+                true => format!("{days}每个{kind}的{number}"),
+                false => format!("{number} per {kind} {days}"),
+            });
+        }
+        questions.push(if chinese { format!("{days}的{number}") } else { format!("{number} {days}") });
+        questions.push(if chinese { format!("每月的{number}") } else { format!("{number} per month") });
+    }
+    questions.iter().map(|question| question.trim_start_matches('的').trim().to_owned()).collect()
 }
 
 /// Whether the host would read a question as one about tables: `How many lineage are there?`

@@ -232,8 +232,12 @@ fn without_end(text: &str, end: &str) -> Option<String> {
 /// mean several things.
 pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option<Meaning> {
     let mut meaning = earlier.clone();
-    let is_open =
-        part.averages_groups || part.which || part.first || part.both.is_some() || part.common.is_some();
+    let is_open = part.averages_groups
+        || part.which
+        || part.first
+        || part.never_in.is_some()
+        || part.both.is_some()
+        || part.common.is_some();
     // `new customers` of those who bought again.
     let is_other = part.new.is_some() && earlier.occasion.is_some();
     if is_open || is_other {
@@ -286,7 +290,16 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
     if compares
         && !matches!((part.range, part.against, earlier.range), (Some(_), Some(Against::Now), Some(_)))
     {
-        meaning.against = part.against;
+        let is_unit_before = match (part.against, meaning.unit) {
+            (Some(Against::Earlier(Earlier::Period)), Some(_)) => true,
+            (Some(Against::Earlier(Earlier::Unit(unit))), known) => Some(unit) == known,
+            _ => false,
+        };
+        // `compared to the month before?`, after months: each of them.
+        match is_unit_before {
+            true => meaning.growth = true,
+            false => meaning.against = part.against,
+        }
     }
     conditions(&mut meaning, &part, message)?;
     if part.unit.is_some() {
@@ -331,9 +344,14 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
     }
     if part.limit.is_some() {
         meaning.limit = part.limit;
-        // `only the top 5` of groups
+        // `only the top 5`: of groups, or of months
         if meaning.rank.is_none() && meaning.order.is_none() {
-            meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), true));
+            if meaning.measures.is_empty() && (!meaning.groups.is_empty() || meaning.unit.is_some()) {
+                let sums = meaning.items.drain(..).map(|item| Measure::Made(Func::Sum, item));
+                meaning.measures = sums.collect();
+            }
+            meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), !part.least));
+            meaning.which = meaning.groups.is_empty() && meaning.unit.is_some();
         }
     }
     meaning.having.retain(|(known, ..)| part.having.iter().all(|(measure, ..)| measure != known));

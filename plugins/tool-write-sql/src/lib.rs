@@ -7,7 +7,7 @@
 pub mod answer;
 pub mod calendar;
 mod catalogue;
-mod could;
+pub mod could;
 mod dialect;
 mod explain;
 mod follow;
@@ -32,7 +32,7 @@ mod tests_of_plans;
 #[cfg(test)]
 mod tests_of_shapes;
 mod understand;
-mod which;
+pub mod which;
 mod words;
 
 use lakeport_sdk::serde_json::{self, Value, json};
@@ -267,8 +267,8 @@ fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |(_, unclear)| explain::refusal(unclear, chinese));
     let error = Error::new("cannot_answer", message);
-    if let Some((source, Unclear::Ambiguous(word))) = told {
-        let which = which::readings(question, word, &Known::of(&source.schema), today, chinese);
+    if let Some((source, unclear)) = told {
+        let which = which::readings(question, unclear, &Known::of(&source.schema), today, chinese);
         if !which.is_empty() {
             return which.into_iter().fold(error, |error, question| error.with("candidate", question));
         }
@@ -423,7 +423,7 @@ fn output_schema() -> Value {
                 "minimum": 0,
                 "description": "how many of its choices might be others: words read as others, things of one name, rows that joins repeat, texts read as numbers",
             },
-            "chart": {"type": ["string", "null"], "enum": ["line", "bar", "table", null], "description": "the chart that the question wishes"},
+            "chart": {"type": ["string", "null"], "enum": ["line", "bar", "pie", "table", null], "description": "the chart that the question wishes"},
         },
         "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "derived", "unit", "limit", "chart", "query", "doubts"],
         "additionalProperties": false,

@@ -25,7 +25,12 @@ impl Planner<'_> {
             && meaning.order.is_none()
             && meaning.measures.is_empty()
             && meaning.groups.len() <= 1;
-        let [entity] = meaning.tables[..] else { return };
+        let entity = match (&meaning.tables[..], &meaning.items[..]) {
+            ([entity], _) => *entity,
+            // `the top 3 cities`
+            ([], [item]) if self.schema.field(*item).kind() == Kind::Text => item.table,
+            _ => return,
+        };
         if !is_open {
             return;
         }
@@ -37,7 +42,7 @@ impl Planner<'_> {
             sold.filter(|place| place.table != entity && self.has_one(place.table, entity)).collect();
         sold.sort_by_key(|place| layer(&self.schema.table(place.table).name));
         sold.dedup();
-        self.meaning.rank = sold.first().map(|place| (By::Field(*place), true));
+        self.meaning.rank = sold.first().map(|place| (By::Field(*place), !self.meaning.least));
     }
 
     /// `How many customers have more than 30 orders?` counts the groups of an answer: customers by their
@@ -79,7 +84,8 @@ impl Planner<'_> {
         let (Some((at, filter)), None) = (found.next(), found.next()) else { return Ok(()) };
         let place = filter.place;
         // `customers with orders over 500`: an order.
-        if !plain || meaning.tables.contains(&place.table) {
+        let is_counted = meaning.measures.contains(&Measure::Count(place.table));
+        if !plain || is_counted || meaning.tables.contains(&place.table) {
             return Ok(());
         }
         let is_kind = |item: &Place| {
@@ -308,7 +314,11 @@ impl Planner<'_> {
         let measured: Vec<usize> = meaning.measures.iter().map(|measure| measure.table()).collect();
         let is_used = |table: &usize| {
             let is_of = |place: Place| place.table == *table;
+            // `the workflow with the highest failure rate`
+            let asked = meaning.entity.or(meaning.tables.first().copied());
+            let is_ranked = meaning.rank.is_some() && asked == Some(*table);
             measured.contains(table)
+                || is_ranked
                 || meaning.groups.iter().any(|group| group.table() == *table)
                 || meaning.filters.iter().any(|filter| is_of(filter.place))
                 || meaning.share.as_ref().is_some_and(|share| is_of(share.place))
@@ -398,7 +408,9 @@ impl Planner<'_> {
         let meaning = &self.meaning;
         let one = meaning.limit == Some(1) || meaning.limit.is_none() && meaning.one;
         let titles = |item: &Place| self.schema.title(item.table) == Some(*item);
-        let fields = matches!(meaning.items[..], [_, _, ..]) || meaning.items.first().is_some_and(titles);
+        let fields = matches!(meaning.items[..], [_, _, ..])
+            || meaning.items.first().is_some_and(titles)
+            || meaning.says_what && !meaning.items.is_empty();
         one && fields && meaning.rank.is_some() && meaning.measures.is_empty() && self.each.is_none()
     }
 

@@ -9,6 +9,7 @@ mod complete;
 mod numbers;
 mod occasions;
 pub mod query;
+mod sets;
 mod tables;
 mod times;
 
@@ -54,6 +55,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     if planner.meaning.occasion.is_some() {
         return planner.occasions();
     }
+    let set = planner.set_of_days()?;
     planner.sums_of_things()?;
     planner.rank_by_sales(&known.names);
     planner.rank_in_each();
@@ -68,6 +70,10 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.complete_groups()?;
     planner.meaning.groups.splice(..0, planner.each);
     let mut query = if planner.meaning.measures.is_empty() { planner.rows()? } else { planner.numbers()? };
+    if let Some(set) = set {
+        query.present.push(set.present);
+        query.absent = Some(set.absent);
+    }
     if planner.meaning.averages_groups {
         let measure = planner.meaning.measures[0];
         let alias = match planner.meaning.unit {

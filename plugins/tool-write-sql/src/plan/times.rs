@@ -101,7 +101,7 @@ impl Planner<'_> {
         }
     }
 
-    fn time(&self, table: usize) -> Result<Place, Unclear> {
+    pub(super) fn time(&self, table: usize) -> Result<Place, Unclear> {
         let verbs = &self.meaning.verbs;
         if verbs.is_empty() {
             return self.usual_time(self.happening(table)?);

@@ -5,12 +5,17 @@ use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
+use crate::sums;
 use crate::words::concept;
 use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Func, Op};
 
 impl Reader<'_> {
     pub(super) fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
+        // `500元以上的订单数`
+        if let Some(table) = self.pieces[self.at].counts.filter(|_| self.says_money()) {
+            return self.measure(Measure::Count(table));
+        }
         let place = self.field_of_last_value(named).or_else(|| self.focus.field(self.at, self.schema, named));
         let Some(place) = place.or_else(|| self.nearest_field(named)) else {
             // `订单数` exists in several summaries or in none: counts orders.
@@ -89,6 +94,15 @@ impl Reader<'_> {
 
     pub(super) fn field(&mut self, place: Place) -> Result<(), Unclear> {
         let number = self.schema.field(place).is_number();
+        // `products with no sales`
+        let is_lacking = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::Not));
+        if is_lacking && self.waiting.is_empty() && sums::flows(self.schema.field(place)) && self.takes_not()
+        {
+            return match self.meaning.without.replace(place.table) {
+                Some(_) => self.unclear(),
+                None => Ok(()),
+            };
+        }
         match self.waiting.last().cloned() {
             Some(Waiting::Make(funcs)) if number => {
                 self.waiting.pop();
@@ -125,7 +139,7 @@ impl Reader<'_> {
                 let top = self.take(|waiting| *waiting == Waiting::Top).is_some();
                 self.meaning.top |= top;
                 if top || self.meaning.limit.is_some() {
-                    self.rank(By::Field(place), true)
+                    self.rank(By::Field(place), !self.meaning.least)
                 } else {
                     self.order(place, None)
                 }

@@ -49,10 +49,7 @@ impl Piece {
     /// All tables that it may refer to.
     pub fn tables(&self) -> impl Iterator<Item = usize> {
         let named = if let Chunk::Named(named) = &self.chunk { named.as_slice() } else { &[] };
-        named.iter().map(|named| match named {
-            Named::Table(table) => *table,
-            Named::Field(place, _) | Named::Verb(place) | Named::Value(place, _) => place.table,
-        })
+        named.iter().map(Named::table)
     }
 }
 

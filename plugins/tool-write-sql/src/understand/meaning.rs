@@ -115,6 +115,8 @@ pub struct Meaning {
     pub which: bool,
     pub filters: Vec<Filter>,
     pub range: Option<Range>,
+    /// `but not in October`: days in which it must not have happened.
+    pub never_in: Option<Range>,
     /// Time fields that a verb of the question names: one of them is meant.
     pub verbs: Vec<Place>,
     /// `were published`: counts events of the counted thing.
@@ -126,6 +128,8 @@ pub struct Meaning {
     pub limited: Option<usize>,
     /// `top`, `first`: needs a criterion.
     pub top: bool,
+    /// `bottom`: the least come first.
+    pub least: bool,
     /// `first`, which is not by what is usual.
     pub first: bool,
     /// `per`, and not `for each`: counts the preceding thing.
@@ -152,6 +156,8 @@ pub struct Meaning {
     pub hidden: Vec<Measure>,
     /// Whether the question asks for a list: `which`, a plural.
     pub listed: bool,
+    /// `What is the year that had …`: asks for nothing else.
+    pub says_what: bool,
     /// Whether a ranking without a number asks for a single row.
     pub one: bool,
     pub order: Option<(By, bool)>,

@@ -182,6 +182,15 @@ impl Reader<'_> {
         if says_sum && !matches!(measure, Measure::Made(Func::Sum, _)) {
             return self.unclear();
         }
+        // `500元以上的订单数`
+        if let Measure::Count(table) = measure
+            && self.says_money()
+            && let Some(Waiting::Compared(compare, number)) =
+                self.take_last(|waiting| matches!(waiting, Waiting::Compared(..)))
+        {
+            let place = self.amount_of(table)?;
+            self.filter(place, Test::Number(compare, number))?;
+        }
         self.last = Last::Measure(measure);
         if let Measure::Different(place) | Measure::Made(_, place) = measure {
             self.recent = Some((place, self.at));

@@ -17,8 +17,11 @@ mod verbs;
 
 use std::collections::HashSet;
 
+use crate::answer::layer;
 use crate::calendar::Day;
 use crate::known::Known;
+use crate::schema::{Kind, Place, Schema};
+use crate::sums;
 use crate::words;
 use meaning::{Meaning, Unclear};
 
@@ -31,6 +34,18 @@ pub struct Read {
     pieces: Vec<link::Piece>,
     /// Words that were read as others: `countires` as `countries`.
     pub repaired: Vec<(String, String)>,
+}
+
+/// What a question names, of each name the thing that is nearest to what happened.
+#[derive(Debug, Default)]
+pub struct Parts {
+    pub tables: Vec<usize>,
+    /// Fields of amounts.
+    pub numbers: Vec<Place>,
+    /// Fields that tell rows apart.
+    pub kinds: Vec<Place>,
+    /// Its days, as written.
+    pub days: Option<String>,
 }
 
 /// What several things of one name are.
@@ -53,6 +68,41 @@ impl Read {
     /// What it means. `preferred`: of several things of one name, that of this table.
     pub fn meaning(&self, known: &Known<'_>, preferred: Option<usize>) -> Result<Meaning, Unclear> {
         read::meaning(known, &self.pieces, preferred)
+    }
+
+    /// What it names.
+    pub fn parts(&self, schema: &Schema) -> Parts {
+        let mut parts = Parts::default();
+        for piece in &self.pieces {
+            match &piece.chunk {
+                link::Chunk::Range(_) if parts.days.is_none() => parts.days = Some(piece.text.clone()),
+                link::Chunk::Named(named) => {
+                    let first = named.iter().min_by_key(|named| layer(&schema.table(named.table()).name));
+                    match (piece.counts, first) {
+                        (Some(table), _) => parts.tables.push(table),
+                        (None, Some(names::Named::Table(table))) => parts.tables.push(*table),
+                        (_, Some(names::Named::Field(place, _))) => {
+                            let field = schema.field(*place);
+                            match field.kind() {
+                                Kind::Number if sums::adds_up(field) => parts.numbers.push(*place),
+                                Kind::Text => parts.kinds.push(*place),
+                                _ => {}
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        if parts.tables.is_empty() && parts.numbers.is_empty() {
+            // What the kinds are of, and what is sold.
+            parts.tables.extend(parts.kinds.iter().map(|place| place.table));
+            let places = (0..schema.tables.len()).flat_map(|table| schema.places(table));
+            let sold = places.filter(|place| !parts.kinds.is_empty() && sums::flows(schema.field(*place)));
+            parts.numbers.extend(sold.min_by_key(|place| layer(&schema.table(place.table).name)));
+        }
+        parts
     }
 
     /// The words that mean nothing here, as written.
@@ -108,9 +158,19 @@ impl Read {
     }
 }
 
-/// The tables that have a field, or a value, of this name.
-pub fn places_called(word: &str, known: &Known<'_>) -> Vec<usize> {
-    read(word, known, Day::of(1970, 1, 1)).tables()
+/// The values that a word nearly is.
+pub fn near_values(word: &str, known: &Known<'_>) -> Vec<String> {
+    let values = known.schema.tables.iter().flat_map(|table| &table.fields).flat_map(|field| &field.values);
+    repair::near(word, values)
+}
+
+/// What a word may mean.
+pub fn things_called(word: &str, known: &Known<'_>) -> Vec<names::Named> {
+    let read = read(word, known, Day::of(1970, 1, 1));
+    match read.pieces.into_iter().next().map(|piece| piece.chunk) {
+        Some(link::Chunk::Named(named)) => named,
+        _ => Vec::new(),
+    }
 }
 
 /// The tables that a question names, directly or by their fields: their values should be sampled.

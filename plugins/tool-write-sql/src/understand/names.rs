@@ -46,6 +46,16 @@ pub enum Named {
     Value(Place, String),
 }
 
+impl Named {
+    /// The table that it is, or whose it is.
+    pub fn table(&self) -> usize {
+        match self {
+            Named::Table(table) => *table,
+            Named::Field(place, _) | Named::Verb(place) | Named::Value(place, _) => place.table,
+        }
+    }
+}
+
 /// All names of a schema.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -91,6 +101,9 @@ impl Names {
             self.add_field(schema, place, &own);
             let field = schema.field(place);
             for (value, called) in field.listed_values() {
+                if let Some(verb) = verb_of(&value) {
+                    self.add(vec![verb], Named::Value(place, value.clone()));
+                }
                 for name in called.iter().chain([&value]) {
                     self.add(
                         concepts(&words::read(name, &self.dictionary)),
@@ -211,6 +224,12 @@ impl Names {
     fn add_quoted(&mut self, concepts: Vec<String>, place: Place, value: &str) {
         self.by_value.entry(value.to_lowercase()).or_default().push(self.list.len());
         self.list.push((concepts, Named::Value(place, value.to_owned())));
+    }
+
+    /// Whether something has just this name.
+    pub fn has(&self, name: &[&str]) -> bool {
+        let beginning = name.first().and_then(|first| self.by_first.get(*first));
+        beginning.into_iter().flatten().any(|place| self.list[*place].0.iter().eq(name.iter()))
     }
 
     /// The names that begin with a word; for a quoted word, those that equal it.

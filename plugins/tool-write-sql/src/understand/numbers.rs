@@ -2,7 +2,7 @@
 //!
 //! A number with no such use refuses the question.
 
-use super::link::Chunk;
+use super::link::{Chunk, Piece};
 use super::meaning::{Measure, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
@@ -314,7 +314,8 @@ impl Reader<'_> {
     /// Whether this number limits the next thing.
     fn counts_things(&self) -> bool {
         let rest = &self.pieces[self.at + 1..];
-        let pieces = rest.iter().take_while(|piece| piece.chunk == Chunk::Op(Op::Piece)).count();
+        let is_unit = |piece: &&Piece| matches!(piece.chunk, Chunk::Op(Op::Piece | Op::Money));
+        let pieces = rest.iter().take_while(is_unit).count();
         matches!(
             rest.get(pieces).map(|piece| &piece.chunk),
             Some(

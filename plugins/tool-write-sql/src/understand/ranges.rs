@@ -51,9 +51,14 @@ impl Reader<'_> {
     }
 
     fn range_of_days(&mut self, range: Range) -> Result<(), Unclear> {
-        // `not in October`
-        if self.takes_not() {
-            return self.unclear();
+        // `in September but not in October`, `9月下单但10月没有下单`
+        let is_lacking = self.is_chinese_here() && matches!(self.next_piece(), Some(Chunk::Op(Op::Not)));
+        if self.takes_not() || is_lacking && self.meaning.range.is_some() {
+            self.at += usize::from(is_lacking);
+            return match (self.meaning.range, self.meaning.never_in.replace(range)) {
+                (Some(known), None) if known != range => Ok(()),
+                _ => self.unclear(),
+            };
         }
         let is_ago = ["ago", "前"].iter().any(|end| self.pieces[self.at].text.ends_with(end));
         let begins_from = self.at > 0 && self.pieces[self.at - 1].text.eq_ignore_ascii_case("from")

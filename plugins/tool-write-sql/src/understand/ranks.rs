@@ -23,7 +23,7 @@ const POPULARITY: &[&str] = &["percentage", "percent", "share", "popularity", "r
 impl Reader<'_> {
     pub(super) fn ordered(&mut self, by: By) -> Result<(), Unclear> {
         if self.meaning.limit.is_some() || self.take(|waiting| *waiting == Waiting::Top).is_some() {
-            return self.rank(by, true);
+            return self.rank(by, !self.meaning.least);
         }
         self.meaning.order =
             Some((by, self.ascending.map_or(matches!(by, By::Measure(_)), |ascending| !ascending)));
@@ -36,13 +36,13 @@ impl Reader<'_> {
             && !matches!(self.next(), Some(Chunk::Named(_)) | None)
         {
             self.not_shown(measure);
-            self.rank(By::Measure(measure), true)?;
+            self.rank(By::Measure(measure), !self.meaning.least)?;
         } else if let Last::Field(place) = self.last
             && self.schema.field(place).is_number()
             && self.meaning.items.last() == Some(&place)
         {
             self.meaning.items.pop();
-            self.rank(By::Field(place), true)?;
+            self.rank(By::Field(place), !self.meaning.least)?;
         }
         self.waiting.push(Waiting::Top);
         Ok(())

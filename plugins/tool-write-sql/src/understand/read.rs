@@ -105,7 +105,7 @@ pub(super) struct Reader<'a> {
     /// `total amount of`: of the next thing.
     pub amount: bool,
     /// `share of`: of what.
-    share: Option<Whole>,
+    pub(super) share: Option<Whole>,
     /// Days are compared with others.
     pub compared: bool,
     /// `sort`: what follows `by` is an order.
@@ -237,6 +237,10 @@ impl Reader<'_> {
             Op::MakeBefore(func) => self.make_before(func)?,
             Op::Distinct => self.meaning.different = true,
             Op::Top => self.top()?,
+            Op::Bottom => {
+                self.meaning.least = true;
+                self.top()?;
+            }
             Op::Most(most) => self.most(most)?,
             Op::Extreme(greatest) => {
                 self.extreme_at = self.at;
@@ -301,11 +305,7 @@ impl Reader<'_> {
             }
             Op::Unit(unit) => {
                 let each = self.take(|waiting| matches!(waiting, Waiting::Each | Waiting::By));
-                // `by channel and month`
-                let is_second = self.last == Last::Group
-                    && self.at > 0
-                    && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And));
-                if each.is_none() && !is_second {
+                if each.is_none() && !self.is_second_group() {
                     return self.unclear();
                 }
                 self.unit(unit)?;
@@ -430,6 +430,12 @@ impl Reader<'_> {
         if self.not { self.unclear() } else { Ok(()) }
     }
 
+    /// Whether `and` follows a group: `by channel and month`.
+    pub(super) fn is_second_group(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|at| &self.pieces[at].chunk);
+        self.last == Last::Group && matches!(before, Some(Chunk::Op(Op::And)))
+    }
+
     fn follows_number(&self) -> bool {
         self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Number(_))
     }
@@ -442,7 +448,7 @@ impl Reader<'_> {
         })
     }
 
-    fn unit(&mut self, unit: crate::calendar::Unit) -> Result<(), Unclear> {
+    pub(super) fn unit(&mut self, unit: crate::calendar::Unit) -> Result<(), Unclear> {
         if self.meaning.unit.replace(unit).is_some_and(|before| before != unit) {
             return Err(Unclear::Shape);
         }
@@ -647,7 +653,9 @@ impl Reader<'_> {
             return Ok(());
         }
         // `orders by gold customers` are their orders, not grouped by them.
-        self.take_last(|waiting| *waiting == Waiting::By);
+        if !matches!(self.next_piece(), Some(Chunk::Op(Op::Rate))) {
+            self.take_last(|waiting| *waiting == Waiting::By);
+        }
         self.last = Last::Value;
         let is_known = self.meaning.filters.iter().any(|filter| filter.place == place);
         let known = self.meaning.filters.last_mut().filter(|filter| filter.place == place);
@@ -680,10 +688,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether `and` or a comma precedes directly.
+    /// Whether `and`, `versus` or a comma precedes directly.
     pub(super) fn is_joined(&self) -> bool {
         let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
-        matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
+        matches!(before, Some(Chunk::Op(Op::And | Op::ComparedWith) | Chunk::Mark))
     }
 
     /// `取消率`, `the share of cancelled orders`: of all rows, those with the value.

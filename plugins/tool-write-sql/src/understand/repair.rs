@@ -17,8 +17,26 @@ const TWO_WRONG_MIN: usize = 9;
 /// The shortest abbreviation.
 const SHORT_MIN: usize = 4;
 
+/// Joins two words of which the tables have one, as `data source` of a field `datasource`.
+fn join(words: &mut Vec<Word>, names: &Names) {
+    let is_word = |word: &Word| word.form == Form::Latin && word.lower.is_ascii();
+    let mut at = 0;
+    while at + 1 < words.len() {
+        let (first, second) = (&words[at], &words[at + 1]);
+        let lower = format!("{}{}", first.lower, second.lower);
+        let concept = words::concept(&lower);
+        let is_pair = is_word(first) && is_word(second) && lower.len() >= OTHER_LETTER_MIN;
+        if is_pair && names.has(&[&concept]) && !names.has(&[&first.concept, &second.concept]) {
+            let text = format!("{} {}", first.text, second.text);
+            let second = words.remove(at + 1);
+            words[at] = Word { text, lower, concept, ..second };
+        }
+        at += 1;
+    }
+}
+
 /// Replaces what is unknown; returns what was replaced, and by what.
-pub fn repair(words: &mut [Word], schema: &Schema, names: &Names) -> Vec<(String, String)> {
+pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(String, String)> {
     let words_of = |fits: &dyn Fn(&Named) -> bool| -> FxHashSet<&str> {
         let named = names.list.iter().filter(|(_, named)| fits(named));
         named.flat_map(|(concepts, _)| concepts).map(String::as_str).collect()
@@ -30,6 +48,7 @@ pub fn repair(words: &mut [Word], schema: &Schema, names: &Names) -> Vec<(String
     let times = LazyCell::new(|| {
         words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
     });
+    join(words, names);
     let mut repaired = Vec::new();
     for word in words.iter_mut() {
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
@@ -90,6 +109,28 @@ fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&
     };
     only(known.iter().filter(close).copied().collect())
         .or_else(|| only(known.iter().filter(short).copied().collect()))
+}
+
+/// The values that a word nearly is, each once.
+pub fn near<'v>(word: &str, values: impl Iterator<Item = &'v String>) -> Vec<String> {
+    let lower = word.to_lowercase();
+    let wrong = if lower.len() >= TWO_WRONG_MIN { 2 } else { 1 };
+    if !lower.is_ascii() || lower.len() < ONE_WRONG_MIN {
+        return Vec::new();
+    }
+    let is_close = |value: &&String| {
+        let value = value.to_lowercase();
+        value.is_ascii()
+            && value.as_bytes().first() == lower.as_bytes().first()
+            && is_near(&value, &lower, wrong)
+    };
+    let mut found: Vec<String> = Vec::new();
+    for value in values.filter(is_close) {
+        if !found.contains(value) {
+            found.push(value.clone());
+        }
+    }
+    found
 }
 
 /// Whether just one letter is another one, as in words that mean something else.

@@ -4,6 +4,7 @@ use super::link::{Chunk, Piece};
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting, names_field};
+use crate::calendar::Unit;
 use crate::schema::Place;
 use crate::sums;
 use crate::words::english::{name_words, singular};
@@ -13,6 +14,12 @@ impl Reader<'_> {
     pub(super) fn named(&mut self, named: &[Named]) -> Result<(), Unclear> {
         if self.is_unit(named) {
             return Ok(());
+        }
+        // `by category and month`, where summaries have a field of that name
+        if self.is_second_group()
+            && let Some(unit) = Unit::called(&self.pieces[self.at].text.to_lowercase())
+        {
+            return self.unit(unit);
         }
         let table = self.table_of(named);
         let has_field = named.iter().any(|named| matches!(named, Named::Field(..)));
@@ -301,7 +308,7 @@ impl Reader<'_> {
             // `top 5 tables by access`
             Some(Waiting::By) if self.meaning.top && self.meaning.measures.is_empty() => {
                 self.waiting.pop();
-                self.rank(By::Measure(Measure::Count(table)), true)
+                self.rank(By::Measure(Measure::Count(table)), !self.meaning.least)
             }
             Some(Waiting::Each | Waiting::By) if !self.is_counted_next() => {
                 self.waiting.pop();
@@ -350,14 +357,17 @@ impl Reader<'_> {
                 if let Some(amounts) = amounts {
                     return self.beside_amounts(table, &amounts);
                 }
-                self.several = self.is_plural();
+                // `the city with the highest share of cancelled orders`: one city.
+                if self.share.is_none() {
+                    self.several = self.is_plural();
+                }
                 self.last = Last::Table(table);
                 self.number_of_things(table)
             }
         }
     }
 
-    fn says_money(&self) -> bool {
+    pub(super) fn says_money(&self) -> bool {
         self.pieces[..self.at].iter().any(|piece| piece.chunk == Chunk::Op(Op::Money))
     }
 

@@ -127,12 +127,17 @@ const FISCAL: &[(&str, i64)] = &[
     ),
 ];
 const FISCAL_LEADS: &[&str] = &["fiscal year", "financial year", "fy"];
+const FISCAL_QUARTERS: &[(&str, i64)] = &[
+    ("this fiscal quarter|the current fiscal quarter|the fiscal quarter|本财季|这个财季|本财政季度", 0),
+    ("last fiscal quarter|the last fiscal quarter|previous fiscal quarter|上财季|上个财季|上一财季", -1),
+];
 
 /// Chinese words here.
 pub fn chinese() -> impl Iterator<Item = &'static str> {
     let whole = WHOLE.iter().flat_map(|(words, ..)| words.split('|'));
     let others = TO_DATE.iter().map(|(words, _)| *words).chain(PARTS.iter().map(|(words, ..)| *words));
-    let others = others.chain(FISCAL.iter().map(|(words, _)| *words)).flat_map(|words| words.split('|'));
+    let fiscal = FISCAL.iter().chain(FISCAL_QUARTERS).map(|(words, _)| *words);
+    let others = others.chain(fiscal).flat_map(|words| words.split('|'));
     let whole = whole.chain(others).chain(["财年", "财政年度", "第"]);
     let units = UNITS.iter().map(|(word, _)| *word);
     whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
@@ -260,32 +265,58 @@ fn year_after(words: &[Word], today: Day) -> (usize, Option<i64>) {
     }
 }
 
-/// `this fiscal year`, `FY2026`, `2026财年`: named by the year in which it ends.
+/// `this fiscal year`, `FY2026`, `2026财年`: named by the year in which it ends; `Q2 FY2026`, `this fiscal quarter`.
 fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)> {
     let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
     let words = &words[lead..];
-    let range = |year: i64| {
-        let begins = if first_month > 1 { year - 1 } else { year };
-        Range::days(Day::of(begins, first_month, 1), Day::of(begins + 1, first_month, 1))
-    };
+    let begin = |year: i64| if first_month > 1 { year - 1 } else { year };
     let (year, month, _) = today.date();
     let this = year + i64::from(first_month > 1 && month >= first_month);
+    let quarters = FISCAL_QUARTERS
+        .iter()
+        .filter_map(|(phrases, from_now)| Some((longest(words, phrases.split('|'))?, *from_now)));
+    if let Some((length, from_now)) = quarters.max_by_key(|(length, _)| *length) {
+        let begun = (month - first_month).rem_euclid(12) / 3;
+        let from = Day::of(begin(this), first_month + 3 * (begun + from_now), 1);
+        return Some((lead + length, Range::days(from, from.plus_months(3))));
+    }
+    let quarter = |words: &[Word]| {
+        let named = PARTS.iter().filter_map(|(phrases, month, months)| {
+            Some((longest(words, phrases.split('|'))?, *month, *months))
+        });
+        named.max_by_key(|(length, ..)| *length).or_else(|| quarter_number(words))
+    };
+    // `the second quarter of the fiscal year 2026`
+    let before = quarter(words);
+    let of = before.map_or(0, |(length, ..)| {
+        length + longest(&words[length..], ["of", "in", "of the", "in the"].into_iter()).unwrap_or(0)
+    });
+    let (length, year) = fiscal_year(&words[of..], this)?;
+    let after = before.is_none().then(|| quarter(&words[length..])).flatten();
+    let (month, months) = before.or(after).map_or((1, 12), |(_, month, months)| (month, months));
+    let length = lead + of + length + after.map_or(0, |(length, ..)| length);
+    let from = Day::of(begin(year), first_month + month - 1, 1);
+    Some((length, Range::days(from, from.plus_months(months))))
+}
+
+/// A fiscal year, and its length in words.
+fn fiscal_year(words: &[Word], this: i64) -> Option<(usize, i64)> {
     let named = FISCAL
         .iter()
         .filter_map(|(phrases, from_now)| Some((longest(words, phrases.split('|'))?, this + from_now)));
-    if let Some((length, year)) = named.max_by_key(|(length, _)| *length) {
-        return Some((lead + length, range(year)));
+    if let Some(found) = named.max_by_key(|(length, _)| *length) {
+        return Some(found);
     }
     if let Some(digits) =
         words.first().and_then(|word| word.lower.strip_prefix("fy")).filter(|digits| !digits.is_empty())
     {
-        return Some((lead + 1, range(fiscal_number(digits)?)));
+        return Some((1, fiscal_number(digits)?));
     }
     if let Some(length) = longest(words, FISCAL_LEADS.iter().copied()) {
-        return Some((lead + length + 1, range(fiscal_number(&words.get(length)?.text)?)));
+        return Some((length + 1, fiscal_number(&words.get(length)?.text)?));
     }
     let after = words.get(1).is_some_and(|word| matches!(word.lower.as_str(), "财年" | "财政年度"));
-    words.first().filter(|_| after).and_then(year_number).map(|year| (lead + 2, range(year)))
+    words.first().filter(|_| after).and_then(year_number).map(|year| (2, year))
 }
 
 /// `2026`, `26`.
@@ -495,6 +526,12 @@ mod tests {
             ("fiscal year 26", "2025-04-01", "2026-04-01"),
             ("上财年", "2025-04-01", "2026-04-01"),
             ("2026财年", "2025-04-01", "2026-04-01"),
+            ("this fiscal quarter", "2026-07-01", "2026-10-01"),
+            ("上财季", "2026-04-01", "2026-07-01"),
+            ("Q2 FY2026", "2025-07-01", "2025-10-01"),
+            ("FY2026 Q4", "2026-01-01", "2026-04-01"),
+            ("the first quarter of the fiscal year 2026", "2025-04-01", "2025-07-01"),
+            ("2026财年第二季度", "2025-07-01", "2025-10-01"),
         ] {
             assert_eq!(days(text), Some((from.to_owned(), before.to_owned())), "{text}");
         }

@@ -50,6 +50,18 @@ const ENGLISH: &[(&str, &str)] = &[
         "have never bought anything|never bought anything|have never ordered anything|never ordered anything|have never ordered|have never bought|have never placed an order|never placed an order|never ordered|never bought|never purchased",
         "have no orders",
     ),
+    (
+        "are read most often|are queried most often|are accessed most often|are used most often",
+        "have the most accesses",
+    ),
+    (
+        "is read most often|is queried most often|is accessed most often|is used most often",
+        "has the most accesses",
+    ),
+    (
+        "that were never sold|that have never been sold|which were never sold|never sold|that never sold|that have not been sold|that did not sell|that haven't been sold",
+        "with no sales",
+    ),
     ("staff members|staff member", "staff"),
     ("more than a single", "more than 1"),
     ("only a single|only one|just one|exactly one", "exactly 1"),
@@ -75,8 +87,14 @@ const ENGLISH: &[(&str, &str)] = &[
     ("ordered only once|ordered exactly once|bought only once", "have exactly 1 order"),
 ];
 
-/// English idioms around something: before, after, and what stands there instead.
+/// Idioms around something: before, after, and what stands there instead.
 const AROUND: &[(&str, &str, &str)] = &[
+    ("除了", "以外的", "不是{}的"),
+    ("除了", "之外的", "不是{}的"),
+    ("除了", "外的", "不是{}的"),
+    ("除", "以外的", "不是{}的"),
+    ("除", "之外的", "不是{}的"),
+    ("除", "外的", "不是{}的"),
     ("how much revenue did ", " make", "total revenue of {}"),
     ("how much revenue did ", " generate", "total revenue of {}"),
     ("how much revenue did ", " bring in", "total revenue of {}"),
@@ -145,6 +163,16 @@ const CHINESE: &[(&str, &str)] = &[
     ("没下过单", "没有订单"),
     ("从未下过单", "没有订单"),
     ("从未下单", "没有订单"),
+    ("下过单", "下单"),
+    ("没有下单", "没有订单"),
+    ("没下单", "没有订单"),
+    ("未下单", "没有订单"),
+    ("从未卖出过的", "没有销售额的"),
+    ("从未卖出的", "没有销售额的"),
+    ("没有卖出过的", "没有销售额的"),
+    ("没卖出过的", "没有销售额的"),
+    ("没有卖出的", "没有销售额的"),
+    ("没有销量的", "没有销售额的"),
     ("从来没有买过东西", "没有订单"),
     ("没有买过东西", "没有订单"),
     ("复购客户", "订单超过1个的客户"),
@@ -162,6 +190,10 @@ const CHINESE: &[(&str, &str)] = &[
     ("订单量", "订单数"),
     ("新增了", "新增"),
 ];
+
+/// Averages of each calendar unit, and of all of them.
+const AVERAGES_OF_UNITS: [(&str, &str); 4] =
+    [("每月平均", "月均"), ("每天平均", "日均"), ("每日平均", "日均"), ("每周平均", "周均")];
 
 /// Each English idiom with what stands instead.
 static LONGEST_FIRST: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
@@ -191,6 +223,15 @@ pub fn plainer(question: &str) -> String {
     }
     if plain.starts_with("不同") && !plain.starts_with("不同的") {
         plain.replace_range(.."不同".len(), "各");
+    }
+    for (each, mean) in AVERAGES_OF_UNITS {
+        // `每月平均订单数` is that of all months; `每月平均订单金额` is one for each.
+        if let Some((_, rest)) = plain.split_once(each) {
+            let counted = rest.split(['的', '，', '？', '?', '是']).next().unwrap_or_default();
+            if counted.ends_with('数') || counted.ends_with("数量") {
+                plain = plain.replacen(each, mean, 1);
+            }
+        }
     }
     if let Some(average) = average_each(&plain) {
         plain = average;

@@ -40,6 +40,7 @@ pub enum Part {
 pub enum Chart {
     Line,
     Bars,
+    Pie,
     Table,
 }
 
@@ -48,6 +49,7 @@ impl Chart {
         match self {
             Chart::Line => "line",
             Chart::Bars => "bar",
+            Chart::Pie => "pie",
             Chart::Table => "table",
         }
     }
@@ -111,6 +113,8 @@ pub enum Op {
     Distinct,
     /// The next number is a limit: `top 5`.
     Top,
+    /// The same of the least: `bottom 5`.
+    Bottom,
     /// The greatest number of something; true: the most, false: the fewest.
     Most(bool),
     /// The greatest value of something; true: the greatest.
@@ -270,6 +274,7 @@ const ENGLISH: &[(&str, Op)] = &[
         "as a bar chart|as bars|bar chart|in a bar chart|as a column chart|column chart|as columns",
         Op::Chart(Chart::Bars),
     ),
+    ("as a pie chart|as a pie|pie chart|in a pie chart", Op::Chart(Chart::Pie)),
     ("as a table|in a table|as table", Op::Chart(Chart::Table)),
     ("which", Op::Which),
     ("how old|how old is|how old are", Op::Shows(AGE)),
@@ -312,8 +317,9 @@ const ENGLISH: &[(&str, Op)] = &[
     ("maximum|max|the maximum", Op::Make(Greatest)),
     ("distinct|different|unique", Op::Distinct),
     ("top|first|best", Op::Top),
+    ("bottom|worst", Op::Bottom),
     (
-        "most|the most|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of|largest amount of|greatest amount of|highest amount of|the largest amount of|the greatest amount of|the highest amount of",
+        "most|the most|most often|the most often|most frequently|the most frequently|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of|largest amount of|greatest amount of|highest amount of|the largest amount of|the greatest amount of|the highest amount of",
         Op::Most(true),
     ),
     (
@@ -456,11 +462,13 @@ const CHINESE: &[(&str, Op)] = &[
     ("复购率|重复购买率|回购率", Op::Repeat),
     ("折线图|折线|线图|曲线图", Op::Chart(Chart::Line)),
     ("柱状图|条形图|柱形图|柱图", Op::Chart(Chart::Bars)),
+    ("饼图|饼状图", Op::Chart(Chart::Pie)),
     ("用表格|表格", Op::Chart(Chart::Table)),
     ("最大值|最高值", Op::MakeBefore(Greatest)),
     ("最小值|最低值", Op::MakeBefore(Least)),
     ("不同|不同的|不重复|不重复的|去重|去重后|去重后的|种", Op::Distinct),
     ("前|排名前|排前|top", Op::Top),
+    ("倒数|倒数前|垫底的", Op::Bottom),
     ("最多|最多的", Op::Most(true)),
     ("最少|最少的", Op::Most(false)),
     ("最高|最大|最长|最贵重|最高的|最大的|最长的|最久|最慢|最重", Op::Extreme(true)),
@@ -501,7 +509,7 @@ const CHINESE: &[(&str, Op)] = &[
     ("为止|截至|截止", Op::Until),
     ("介于", Op::Between),
     ("没有|没|不|未|无|从未|除了|非|不含|不包含|不包括|不算|去掉|去除|排除|剔除|不要", Op::Not),
-    ("且|并且|而且|和|与|及|以及|、", Op::And),
+    ("且|但|但是|而|并且|而且|和|与|及|以及|、", Op::And),
     ("或|或者", Op::Or),
     ("为|叫|名为", Op::Is),
     ("每天|每日|按天|按日|每一天|逐日", Op::Each1(Unit::Day)),
@@ -529,6 +537,18 @@ pub fn says_little(word: &str) -> bool {
         |op: &Op| matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not);
     let phrases = BY_FIRST_WORD.get(word);
     word.is_ascii() && phrases.into_iter().flatten().any(|(phrase, op)| *phrase == word && little(op))
+}
+
+/// True for a word that needs another one after it: `best`, `per`, `are`.
+pub fn needs_more(word: &str) -> bool {
+    let needs = |op: &Op| {
+        matches!(
+            op,
+            Op::Top | Op::Bottom | Op::Most(_) | Op::Extreme(_) | Op::Each | Op::Count | Op::Make(_) | Op::Is
+        )
+    };
+    let phrases = BY_FIRST_WORD.get(word).into_iter().flatten();
+    says_little(word) || phrases.filter(|(phrase, _)| *phrase == word).any(|(_, op)| needs(op))
 }
 
 /// All phrases by their first words, in the lists' order.

@@ -1,6 +1,7 @@
 //! The end of a question: what still waits is completed, or the question is refused.
 
 use super::{Piece, Reader, Waiting, Whole};
+use crate::calendar::Unit;
 use crate::schema::Kind;
 use crate::schema::Place;
 use crate::understand::link::Chunk;
@@ -37,6 +38,7 @@ impl Reader<'_> {
             self.share_of(whole)?;
         }
         self.compared_days()?;
+        self.growth_of_each_unit();
         // `每月累计销售额`
         if self.meaning.unit.is_some() && self.pieces.iter().any(|piece| piece.text == "累计") {
             self.meaning.cumulative = true;
@@ -56,6 +58,24 @@ impl Reader<'_> {
             let events = Measure::Count(verb.table);
             self.waiting.clear();
             self.measure(events)?;
+        }
+        // `Which workflow fails most often?` By the rows with the value.
+        if let (
+            [Waiting::Most(most)],
+            [.., Filter { place, test: Test::Among(_, true) }],
+            [],
+            [asked, others @ ..],
+        ) = (
+            &self.waiting[..],
+            &self.meaning.filters[..],
+            &self.meaning.measures[..],
+            &self.meaning.tables[..],
+        ) && place.table != *asked
+            && others.iter().all(|other| *other == place.table)
+        {
+            let (events, most) = (Measure::Count(place.table), *most);
+            self.waiting.clear();
+            self.rank(By::Measure(events), most)?;
         }
         if let [Waiting::Extreme(greatest)] = self.waiting[..] {
             self.waiting.pop();
@@ -111,11 +131,20 @@ impl Reader<'_> {
             return Err(Unclear::Shape);
         }
         self.meaning.one = self.single || !self.several;
+        self.meaning.says_what = self.says_what();
         Ok(self.meaning)
     }
 }
 
 impl Reader<'_> {
+    /// `What is the year that had the most concerts?`, and not `Which year …`.
+    fn says_what(&self) -> bool {
+        let first = self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Named(_)));
+        let text = |at: usize| self.pieces.get(at).map(|piece| piece.text.to_lowercase());
+        let (Some(begins), Some(after)) = (text(0), first.and_then(|at| text(at + 1))) else { return false };
+        TELLS.contains(&begins.as_str()) && THAT.iter().any(|word| after.split(' ').next() == Some(word))
+    }
+
     /// Whether `on average` follows what it is said of.
     fn says_on_average(&self) -> bool {
         let is_named =
@@ -260,6 +289,20 @@ impl Reader<'_> {
         share.is_some_and(|at| self.pieces[..at].iter().any(|piece| piece.chunk.may_be_value()))
     }
 
+    /// `month over month revenue growth`, without days: of each month.
+    fn growth_of_each_unit(&mut self) {
+        let over = self.pieces.iter().find(|piece| matches!(piece.chunk, Chunk::Op(Op::Over(_))));
+        let Some(text) = over.map(|piece| piece.text.to_lowercase()) else { return };
+        let meaning = &mut self.meaning;
+        let names_numbers =
+            !meaning.measures.is_empty() || !meaning.items.is_empty() || !meaning.tables.is_empty();
+        if names_numbers && meaning.range.is_none() && meaning.unit.is_none() && !meaning.trend {
+            let called = OVER.iter().find(|(words, _)| words.split('|').any(|word| text.contains(word)));
+            meaning.unit = called.map(|(_, unit)| *unit);
+            meaning.against = None;
+        }
+    }
+
     /// The days with which the question compares.
     fn compared_days(&mut self) -> Result<(), Unclear> {
         if !std::mem::take(&mut self.compared) {
@@ -279,6 +322,10 @@ impl Reader<'_> {
             if !meaning.groups.contains(&group) {
                 meaning.groups.push(group);
             }
+            // `app vs web orders`
+            if let ([], [], [table]) = (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
+                meaning.measures.push(Measure::Count(*table));
+            }
             return Ok(());
         }
         meaning.against = match (meaning.against, meaning.earlier.take(), meaning.range) {
@@ -291,8 +338,20 @@ impl Reader<'_> {
     }
 }
 
+/// Words at the beginning that say what to show.
+const TELLS: [&str; 8] = ["what is", "what are", "what was", "give", "list", "find", "show", "return"];
+/// Words after that which begin what is said of it.
+const THAT: [&str; 5] = ["that", "which", "who", "shared", "used"];
 /// Words for what is not there.
 const LACKING: [&str; 4] = ["no", "without", "没有", "无"];
+/// Words of comparisons of each calendar unit with the one before.
+const OVER: [(&str, Unit); 5] = [
+    ("day|日", Unit::Day),
+    ("week|wow|周", Unit::Week),
+    ("quarter|qoq|季", Unit::Quarter),
+    ("year|yoy|同比|年", Unit::Year),
+    ("month|mom|period|环比|月", Unit::Month),
+];
 /// Verbs that say something of what is before them.
 const SAYING: [&str; 8] = ["was", "were", "made", "placed", "came", "come", "comes", "from"];
 
