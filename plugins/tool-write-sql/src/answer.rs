@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use lakeport_sdk::serde_json::Value;
 
-use crate::calendar::{Day, Unit};
+use crate::calendar::{Cycle, Day, Unit};
 use crate::explain;
 use crate::follow::{self, Message};
 use crate::known::Known;
@@ -130,7 +130,8 @@ impl<'m> Conversation<'m> {
         let Some(last) = &self.last else { return alone.map(|alone| (alone, false)) };
         let said = Message::of(message);
         let is_whole = |alone: &Understood| said.asks() && !alone.meaning.tables.is_empty();
-        let is_grouped = !last.meaning.groups.is_empty() || last.meaning.unit.is_some();
+        let is_grouped =
+            !last.meaning.groups.is_empty() || last.meaning.unit.is_some() || last.meaning.cycle.is_some();
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
@@ -305,7 +306,7 @@ fn of_query(query: &Query, schema: &Schema, today: Day, chinese: bool) -> Answer
         measures: measures(query),
         summed: summed(query),
         derived: query.derived.iter().map(|(_, alias)| alias.clone()).collect(),
-        unit: query.unit.map(Unit::word),
+        unit: query.unit.map(Unit::word).or(query.cycle.map(Cycle::word)),
         things: 0,
         limit: query.rows_told(),
         query: algebra::told(query, schema),

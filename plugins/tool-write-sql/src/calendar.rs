@@ -172,6 +172,26 @@ pub enum Unit {
     Year,
 }
 
+/// What comes back with each week, or each day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cycle {
+    /// From Monday, 1, to Sunday, 7.
+    Weekday,
+    /// From 0 to 23.
+    Hour,
+}
+
+impl Cycle {
+    pub const ALL: [Cycle; 2] = [Cycle::Weekday, Cycle::Hour];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Cycle::Weekday => "weekday",
+            Cycle::Hour => "hour",
+        }
+    }
+}
+
 impl Unit {
     /// The unit of this name: `month`.
     pub fn called(word: &str) -> Option<Unit> {

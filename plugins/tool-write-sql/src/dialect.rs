@@ -1,7 +1,7 @@
 //! The differences between databases: names, texts, days and numbers. All of them return days as texts
 //! `yyyy-MM-dd`, so that they compare and print alike.
 
-use crate::calendar::Unit;
+use crate::calendar::{Cycle, Unit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
@@ -71,6 +71,16 @@ impl Dialect {
         }
     }
 
+    /// One number for each of the other; NULL of nothing.
+    pub fn ratio(self, one: &str, other: &str) -> String {
+        let ratio = format!("1.0 * {one} / NULLIF({other}, 0)");
+        match self {
+            // Otherwise the result has more digits than a float.
+            Dialect::Postgres => format!("CAST({ratio} AS DOUBLE PRECISION)"),
+            _ => ratio,
+        }
+    }
+
     /// Whether a text has another one in it, which is in lower case.
     pub fn has(self, text: &str, part: &str) -> String {
         match self {
@@ -129,6 +139,24 @@ impl Dialect {
                 }
                 Unit::Year => format!("DATE_FORMAT({time}, '%Y-01-01')"),
             },
+        }
+    }
+
+    /// The number of a time's weekday or hour.
+    pub fn cycle(self, cycle: Cycle, time: &str) -> String {
+        match (self, cycle) {
+            (Dialect::Sqlite, Cycle::Weekday) => format!("((strftime('%w', {time}) + 6) % 7 + 1)"),
+            (Dialect::Sqlite, Cycle::Hour) => format!("CAST(strftime('%H', {time}) AS INTEGER)"),
+            (Dialect::Postgres, Cycle::Weekday) => {
+                format!("CAST(EXTRACT(ISODOW FROM CAST({time} AS TIMESTAMP)) AS INTEGER)")
+            }
+            (Dialect::Postgres, Cycle::Hour) => {
+                format!("CAST(EXTRACT(HOUR FROM CAST({time} AS TIMESTAMP)) AS INTEGER)")
+            }
+            (Dialect::MySql, Cycle::Weekday) => format!("(WEEKDAY({time}) + 1)"),
+            // Older StarRocks has no WEEKDAY.
+            (Dialect::Doris, Cycle::Weekday) => format!("((DAYOFWEEK({time}) + 5) % 7 + 1)"),
+            (Dialect::MySql | Dialect::Doris, Cycle::Hour) => format!("HOUR({time})"),
         }
     }
 

@@ -142,6 +142,9 @@ impl Teller<'_> {
             Expr::Rows if let (true, Some((unit, _))) = (of_groups, query.calendar) => {
                 self.first_times(query, unit)
             }
+            Expr::Share(_) | Expr::Part(_) if let Some(whole) = &query.whole => {
+                self.ratio(column.expr, &share, &self.filter(whole))
+            }
             _ if query.calendar.is_some() => self.number(column.expr, &share),
             _ if query.averaged.is_some() => {
                 self.say("is the average of the groups' numbers", "为各组数值的平均")
@@ -153,6 +156,22 @@ impl Teller<'_> {
             format!("“{}”{what}", column.alias)
         } else {
             format!("\"{}\" {what}", column.alias)
+        }
+    }
+
+    /// A ratio of rows, or of an amount of theirs.
+    fn ratio(&self, expr: Expr, one: &str, other: &str) -> String {
+        let of = match (expr, self.chinese) {
+            (Expr::Part(place), true) => format!("{} 的合计", self.place(place)),
+            (Expr::Part(place), false) => format!("the sum of {}", self.place(place)),
+            (_, chinese) => (if chinese { "行数" } else { "rows" }).to_owned(),
+        };
+        match self.chinese {
+            true => format!("为{of}之比：{one}，比 {other}"),
+            false => {
+                let [one, other] = [one, other].map(|only| only.strip_prefix("only ").unwrap_or(only));
+                format!("is the ratio of {of} {one} to that {other}")
+            }
         }
     }
 
@@ -189,10 +208,10 @@ impl Teller<'_> {
                     (Func::Median, false) => format!("is the median of {place}"),
                 }
             }
-            Expr::Field(place) | Expr::Start(_, place) if self.chinese => {
+            Expr::Field(place) | Expr::Start(_, place) | Expr::Cycle(_, place) if self.chinese => {
                 format!("由 {} 计算", self.place(place))
             }
-            Expr::Field(place) | Expr::Start(_, place) => {
+            Expr::Field(place) | Expr::Start(_, place) | Expr::Cycle(_, place) => {
                 format!("is computed from {}", self.place(place))
             }
         }

@@ -235,9 +235,11 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
     let is_open = part.averages_groups
         || part.which
         || part.first
-        || part.never_in.is_some()
         || part.both.is_some()
-        || part.common.is_some();
+        || part.common.is_some()
+        || part.never_in.is_some()
+        || part.whole.is_some()
+        || earlier.whole.is_some() && !part.filters.is_empty();
     // `new customers` of those who bought again.
     let is_other = part.new.is_some() && earlier.occasion.is_some();
     if is_open || is_other {
@@ -307,6 +309,11 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         meaning.trend = false;
     }
     meaning.trend |= part.trend && meaning.unit.is_none();
+    if part.cycle.is_some() {
+        (meaning.cycle, meaning.unit, meaning.trend) = (part.cycle, None, false);
+    } else if part.unit.is_some() {
+        meaning.cycle = None;
+    }
     if !part.groups.is_empty() {
         let is_shared =
             |group: &Group| meaning.share.as_ref().is_some_and(|share| *group == Group::Field(share.place));

@@ -1,6 +1,6 @@
 //! Names in an answer: the schema's names in English, its Chinese comments in Chinese.
 
-use crate::calendar::Unit;
+use crate::calendar::{Cycle, Unit};
 use crate::plan::query::{Column, Derived, Expr};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Measure, Test};
@@ -98,15 +98,30 @@ impl Labels<'_> {
         }
     }
 
-    /// `share of cancelled (%)`
-    pub fn share(&self, share: &Filter) -> String {
-        let of = match &share.test {
+    /// `ratio of app to web`
+    pub fn ratio(&self, share: &Filter, whole: &Filter) -> String {
+        let (one, other) = (self.condition(share), self.condition(whole));
+        short(&if self.chinese {
+            format!("{one}与{other}之比")
+        } else {
+            format!("ratio of {one} to {other}")
+        })
+    }
+
+    /// What a condition is about: `cancelled`.
+    fn condition(&self, filter: &Filter) -> String {
+        match &filter.test {
             Test::Among(values, _) => values.join(" / "),
             Test::Number(compare, number) => {
-                format!("{} {} {number}", self.words_of(share.place), sign(*compare))
+                format!("{} {} {number}", self.words_of(filter.place), sign(*compare))
             }
-            _ => self.words_of(share.place),
-        };
+            _ => self.words_of(filter.place),
+        }
+    }
+
+    /// `share of cancelled (%)`
+    pub fn share(&self, share: &Filter) -> String {
+        let of = self.condition(share);
         if self.chinese { format!("{of}占比(%)") } else { format!("share of {of} (%)") }
     }
 
@@ -150,6 +165,14 @@ impl Labels<'_> {
             (Unit::Week, false) => "week",
             (Unit::Month, false) => "month",
             (Unit::Year, false) => "year",
+        }
+    }
+
+    pub fn cycle(&self, cycle: Cycle) -> &'static str {
+        match (cycle, self.chinese) {
+            (Cycle::Weekday, true) => "星期",
+            (Cycle::Hour, true) => "小时",
+            (cycle, false) => cycle.word(),
         }
     }
 

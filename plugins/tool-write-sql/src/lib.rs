@@ -51,13 +51,13 @@ const FISCAL_MONTH: &str = "fiscalYearBegins";
 /// The members of a query, for a model.
 const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a table; `join`: [{table, on: [\"a.b_id\", \"b.id\"]}]; \
     `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, present, different: \"table.field\", start: \
-    day|week|month|quarter|year with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
+    day|week|month|quarter|year or cycle: weekday|hour, with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
     atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith: text, anyOf: \
     [tests], present: true}]; `groupBy` (by default the columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
     `limit`; `every`: {unit, of, from, before} for a row of each calendar unit; `compare`: {time, now: {from, before}, before: \
     {from, before}}; `derived`: [{name, and one of before, change, growth, ofTotal, sinceLast, cumulative: the column}]; \
     `firstOfEach`: {of: [{field}], rows}; `absent`: {key, in, where}, `present`: [these]; `share`: a condition, with the columns \
-    share or part; `ofGroups`: \"count\" or {average: …}; `keepAll`: true; `distinct`.";
+    share or part, percentages of all, or with `whole`, another condition, in a ratio to those rows; `ofGroups`: \"count\" or {average: …}; `keepAll`: true; `distinct`.";
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// The most tables of the input.
@@ -412,7 +412,7 @@ fn output_schema() -> Value {
                 "items": text,
                 "description": "the measures that follow from others, which are not drawn: a change, a growth, a share of the total; of a comparison the first one is the number before",
             },
-            "unit": {"type": ["string", "null"], "enum": ["day", "week", "month", "quarter", "year", null], "description": "what a series counts by"},
+            "unit": {"type": ["string", "null"], "enum": ["day", "week", "month", "quarter", "year", "weekday", "hour", null], "description": "what a series counts by"},
             "limit": {
                 "type": ["integer", "null"],
                 "description": "rows of the answer at most: run the SQL with maxRows of it; where so many come there may be more",

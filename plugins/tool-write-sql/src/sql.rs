@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::calendar::{Day, Range, Unit};
+use crate::calendar::{Cycle, Day, Range, Unit};
 use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
@@ -15,6 +15,9 @@ use crate::words::phrases::{Compare, Func, Part};
 /// The most calendar units; without a range, the latest ones.
 const CALENDAR_MAX: u32 = 4_000;
 
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS_CHINESE: [&str; 7] = ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"];
+
 /// The column by which the first ones of each group are chosen.
 pub const PLACE_IN_GROUP: &str = "place_in_group";
 
@@ -23,7 +26,9 @@ pub fn write(query: &Query, labels: Labels<'_>) -> String {
     let writer = Writer {
         schema: labels.schema,
         dialect: labels.schema.dialect,
+        chinese: labels.chinese,
         share: query.share.as_ref(),
+        whole: query.whole.as_ref(),
         periods: query.periods.zip(query.time),
     };
     let is_median = |column: &Column| matches!(column.expr, Expr::Made(Func::Median, _));
@@ -38,8 +43,12 @@ pub fn write(query: &Query, labels: Labels<'_>) -> String {
 struct Writer<'a> {
     schema: &'a Schema,
     dialect: Dialect,
+    /// Weekdays are in Chinese.
+    chinese: bool,
     /// The condition of a percentage.
     share: Option<&'a Filter>,
+    /// The condition of that to which it is in a ratio.
+    whole: Option<&'a Filter>,
     /// The days of each number, by a time.
     periods: Option<(Periods, Place)>,
 }
@@ -171,6 +180,7 @@ impl Writer<'_> {
             .map(|column| {
                 let shown = match column.expr {
                     Expr::Start(unit, _) => shown_start(unit, &outside(column.expr)),
+                    Expr::Cycle(cycle, _) => self.shown_cycle(cycle, &outside(column.expr)),
                     expr => outside(expr),
                 };
                 format!("{shown} AS {}", self.name(&column.alias))
@@ -257,7 +267,7 @@ impl Writer<'_> {
                     format!("SUM(CASE WHEN {then} AND {} THEN {number} ELSE 0 END)", self.share_condition());
                 self.dialect.percentage(&part, &format!("SUM({})", only(&number)))
             }
-            Expr::Field(_) | Expr::Start(..) => self.plain(expr),
+            Expr::Field(_) | Expr::Start(..) | Expr::Cycle(..) => self.plain(expr),
         }
     }
 
@@ -509,7 +519,20 @@ impl Writer<'_> {
     fn shown(&self, expr: Expr) -> String {
         match expr {
             Expr::Start(unit, _) => shown_start(unit, &self.expr(expr)),
+            Expr::Cycle(cycle, _) => self.shown_cycle(cycle, &self.expr(expr)),
             _ => self.expr(expr),
+        }
+    }
+
+    /// A weekday by its name.
+    fn shown_cycle(&self, cycle: Cycle, number: &str) -> String {
+        let days = if self.chinese { WEEKDAYS_CHINESE } else { WEEKDAYS };
+        match cycle {
+            Cycle::Hour => number.to_owned(),
+            Cycle::Weekday => {
+                let cases = (1..).zip(days).map(|(day, name)| format!("WHEN {day} THEN '{name}' "));
+                format!("CASE {number} {}END", cases.collect::<String>())
+            }
         }
     }
 
@@ -536,6 +559,15 @@ impl Writer<'_> {
                     Func::Greatest => format!("MAX({number})"),
                 }
             }
+            Expr::Share(_) if let Some(whole) = self.whole => {
+                let count = |condition: &str| format!("SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)");
+                self.dialect.ratio(&count(&self.share_condition()), &count(&self.condition(whole)))
+            }
+            Expr::Part(place) if let Some(whole) = self.whole => {
+                let number = self.number(place);
+                let sum = |condition: &str| format!("SUM(CASE WHEN {condition} THEN {number} ELSE 0 END)");
+                self.dialect.ratio(&sum(&self.share_condition()), &sum(&self.condition(whole)))
+            }
             Expr::Share(_) => {
                 let condition = self.share_condition();
                 self.dialect.average(&format!("CASE WHEN {condition} THEN 100.0 ELSE 0.0 END"))
@@ -546,6 +578,7 @@ impl Writer<'_> {
                 self.dialect.percentage(&part, &format!("SUM({number})"))
             }
             Expr::Start(unit, place) => self.dialect.start(unit, &self.field(place)),
+            Expr::Cycle(cycle, place) => self.dialect.cycle(cycle, &self.field(place)),
         }
     }
 

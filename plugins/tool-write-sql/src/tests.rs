@@ -89,6 +89,9 @@ fn statements_for_doris_are_those_of_the_golden_file() {
         "Average number of executions per day",
         "Average number of executions per day in the last 30 days",
         "The status with the most executions each month",
+        "Executions by weekday",
+        "Executions by hour",
+        "Ratio of failed to successful executions",
     ]
     .iter()
     .map(|question| format!("{};\n", sql(question, &doris)))

@@ -163,10 +163,7 @@ fn two_sides_are_groups_and_a_second_group_may_be_a_calendar_unit() {
                 &["orders by channel and month", "number of orders per channel and month"],
                 Some(&format!("GROUP BY {month}, \"ods_orders\".\"channel\"")),
             ),
-            (
-                &["revenue by category and month"],
-                Some("'start of month'), \"ods_products\".\"category\""),
-            ),
+            (&["revenue by category and month"], Some("'start of month'), \"ods_products\".\"category\"")),
         ],
     );
 }
@@ -255,7 +252,7 @@ fn what_is_open_is_asked_and_what_is_refused_has_near_questions() {
     let known = Known::of(&company);
     for (question, first) in [
         ("Orders from Beijin", "Orders from Beijing"),
-        ("orders by hour last month", "orders last month"),
+        ("orders by courier last month", "orders last month"),
         ("churn rate by city last month", "total sales amount per city last month"),
         ("上个月各城市的利润", "上个月每个城市的总销售额"),
     ] {
@@ -263,4 +260,70 @@ fn what_is_open_is_asked_and_what_is_refused_has_near_questions() {
             could::questions(question, &known, today, question.chars().any(crate::words::chinese::is_han));
         assert_eq!((offered.first().map(String::as_str), offered.len()), (Some(first), 3), "{question}");
     }
+}
+
+#[test]
+fn weekdays_and_hours_are_groups() {
+    let weekday = "GROUP BY ((strftime('%w', \"ods_orders\".\"ordered_at\") + 6) % 7 + 1)";
+    each(
+        &company(),
+        &[
+            (
+                &["orders by weekday", "number of orders per day of the week last month", "按星期统计订单数"],
+                Some(weekday),
+            ),
+            (
+                &["Which weekday has the most orders?", "星期几的订单最多"],
+                Some(&format!(
+                    "{weekday} ORDER BY COUNT(*) DESC, ((strftime('%w', \"ods_orders\".\"ordered_at\") + 6) % 7 + 1) LIMIT 1"
+                )),
+            ),
+            (
+                &["orders by hour", "每小时的订单数", "orders per hour in Beijing"],
+                Some("CAST(strftime('%H', \"ods_orders\".\"ordered_at\") AS INTEGER) AS"),
+            ),
+            (&["revenue by weekday"], Some("SUM(\"dwd_order_details\".\"sales_amount\")")),
+            // A day has no hours.
+            (&["revenue by hour", "orders by weekday per month"], None),
+        ],
+    );
+}
+
+#[test]
+fn a_ratio_is_of_two_values() {
+    let app = "1.0 * SUM(CASE WHEN \"ods_orders\".\"channel\" = 'app' THEN 1 ELSE 0 END) / NULLIF(SUM(CASE WHEN \
+        \"ods_orders\".\"channel\" = 'web' THEN 1 ELSE 0 END), 0)";
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "ratio of app orders to web orders",
+                    "the ratio of app to web orders per city",
+                    "app订单与web订单之比",
+                ],
+                Some(app),
+            ),
+            (
+                &["ratio of revenue in Beijing to revenue in Shanghai", "北京和上海的销售额之比"],
+                Some("THEN \"dwd_order_details\".\"sales_amount\" ELSE 0 END) / NULLIF("),
+            ),
+            (&["ratio of orders to customers", "ratio of app orders"], None),
+        ],
+    );
+}
+
+#[test]
+fn a_value_has_names_in_both_languages() {
+    each(
+        &company(),
+        &[
+            (&["绿茶的销售额", "green tea revenue"], Some("\"category\" = 'green tea'")),
+            (&["线下门店的订单数"], Some("\"channel\" = 'store'")),
+            (
+                &["有多少普通客户", "How many standard customers do we have?"],
+                Some("\"member_level\" = 'basic'"),
+            ),
+        ],
+    );
 }

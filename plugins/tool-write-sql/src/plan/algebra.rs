@@ -140,6 +140,7 @@ impl Teller<'_> {
         });
         put("firstOfEach", first.unwrap_or_default());
         put("share", query.share.as_ref().map_or(Value::Null, |share| self.filter(share)));
+        put("whole", query.whole.as_ref().map_or(Value::Null, |whole| self.filter(whole)));
         put(
             "ofGroups",
             match (query.of_groups, query.averaged, query.above) {
@@ -179,6 +180,7 @@ impl Teller<'_> {
             Expr::Share(place) => json!({"share": self.schema.full_name(place)}),
             Expr::Part(place) => json!({"part": self.schema.full_name(place)}),
             Expr::Start(unit, place) => json!({"start": unit.word(), "of": self.schema.full_name(place)}),
+            Expr::Cycle(cycle, place) => json!({"cycle": cycle.word(), "of": self.schema.full_name(place)}),
         }
     }
 

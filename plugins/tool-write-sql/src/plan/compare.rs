@@ -94,7 +94,7 @@ impl Planner<'_> {
         let at = measures[0];
         let expr = query.columns[at].expr;
         let is_percentage = matches!(expr, Expr::Share(_) | Expr::Part(_));
-        let is_median = matches!(expr, Expr::Made(Func::Median, _));
+        let is_median = matches!(expr, Expr::Made(Func::Median, _)) || query.whole.is_some();
         let kinds: Vec<Derived> = if query.periods.is_some() {
             query.shape = Shape::Comparison;
             let growth = (!is_percentage).then_some(Derived::Growth(at));

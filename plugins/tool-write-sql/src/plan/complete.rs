@@ -173,7 +173,8 @@ impl Planner<'_> {
         let adds = |measure: &Measure| matches!(measure, Measure::Count(_) | Measure::Made(Func::Sum, _));
         // `number of orders and revenue`
         let bare = meaning.measures.iter().all(adds) && meaning.rank.is_none() && meaning.order.is_none();
-        let told_apart = meaning.unit.is_some() || meaning.trend || !meaning.groups.is_empty();
+        let told_apart =
+            meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some() || !meaning.groups.is_empty();
         let one =
             !meaning.listed && !meaning.different && meaning.limit.is_none() && meaning.having.is_empty();
         let sums = meaning.items.iter().all(|place| self.sums(*place));
@@ -272,7 +273,8 @@ impl Planner<'_> {
             Measure::Made(_, place) => sums::is_of_no_row(self.schema.field(*place)),
             _ => false,
         };
-        let told_apart = !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.trend;
+        let told_apart =
+            !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some();
         if meaning.measures.iter().any(of_sales) && told_apart {
             return Err(Unclear::Shape);
         }
@@ -330,7 +332,7 @@ impl Planner<'_> {
 
     /// Shows a ranking's measure; a trend of things counts them.
     pub(super) fn complete_measures(&mut self) -> Result<(), Unclear> {
-        if self.meaning.which
+        if (self.meaning.which || self.meaning.cycle.is_some())
             && let Some((By::Field(place), greatest)) = self.meaning.rank
             && self.sums(place)
         {
@@ -350,7 +352,8 @@ impl Planner<'_> {
             }
         }
         let ranks_rows = matches!(meaning.rank, Some((By::Field(_), _)));
-        if meaning.measures.is_empty() && (meaning.unit.is_some() || meaning.trend) && !ranks_rows {
+        let is_series = meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some();
+        if meaning.measures.is_empty() && is_series && !ranks_rows {
             // `customers ordered every day` may mean those who did so on each of them.
             if meaning.every && !meaning.verbs.is_empty() {
                 return Err(Unclear::Shape);
@@ -478,7 +481,7 @@ impl Planner<'_> {
         let first_item = meaning.items.first().map(|item| item.table);
         // `the city with the most orders each month`
         let ranks_in_units = matches!(meaning.rank, Some((By::Measure(_), _))) && !meaning.which;
-        let is_whole = meaning.unit.is_none() || ranks_in_units;
+        let is_whole = (meaning.unit.is_none() || ranks_in_units) && meaning.cycle.is_none();
         if meaning.groups.is_empty() && is_whole && (ranked || first_item.is_some()) {
             meaning.groups = match first_item {
                 Some(table) if others.contains(&table) => vec![Group::Table(table)],

@@ -105,7 +105,12 @@ impl Planner<'_> {
         let meaning = self.meaning.clone();
         let computes = meaning.against.is_some() || meaning.growth || meaning.cumulative || meaning.of_total;
         // `the largest order each month`: of a calendar unit there are only numbers.
-        if computes || self.each.is_some() || meaning.unit.is_some() || meaning.trend {
+        if computes
+            || self.each.is_some()
+            || meaning.cycle.is_some()
+            || meaning.unit.is_some()
+            || meaning.trend
+        {
             return Err(Unclear::Shape);
         }
         let ranked = match meaning.rank {
@@ -225,6 +230,7 @@ impl Planner<'_> {
             limit_asked: self.meaning.limit.is_some(),
             begins_within: false,
             share: self.meaning.share.clone(),
+            whole: self.meaning.whole.clone(),
             of_groups: false,
             averaged: None,
             above: None,
@@ -234,6 +240,7 @@ impl Planner<'_> {
             different: false,
             calendar: None,
             unit: None,
+            cycle: None,
             time: None,
             shape,
         }

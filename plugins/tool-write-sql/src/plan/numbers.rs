@@ -2,9 +2,11 @@
 
 use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
+use crate::calendar::Cycle;
 use crate::joins::Step;
 use crate::schema::Place;
 use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
+use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func};
 
 impl Planner<'_> {
@@ -34,6 +36,7 @@ impl Planner<'_> {
         self.find_time(&mut query)?;
         let by_events = self.count_by_events(&mut query);
         let mut needed = self.group(&mut query)?;
+        needed.extend(self.group_by_cycle(&mut query)?);
         needed.push(if by_events.is_some() { query.from } else { base });
         self.join(&mut query, needed)?;
         let multiplied = query.joins.iter().any(|step| !step.up) && !self.counts_pairs(&query);
@@ -43,8 +46,11 @@ impl Planner<'_> {
         for measure in self.meaning.measures.clone() {
             let expr = self.expr(measure, counted, multiplied)?;
             let named = if each_time { Measure::Count(query.from) } else { measure };
-            let alias = match (&query.share, named) {
-                (Some(share), Measure::Share(_) | Measure::Part(_)) => self.labels.share(share),
+            let alias = match (&query.share, &query.whole, named) {
+                (Some(share), Some(whole), Measure::Share(_) | Measure::Part(_)) => {
+                    self.labels.ratio(share, whole)
+                }
+                (Some(share), None, Measure::Share(_) | Measure::Part(_)) => self.labels.share(share),
                 _ => self.name(named),
             };
             query.columns.push(Column { expr, alias, measure: true });
@@ -60,6 +66,42 @@ impl Planner<'_> {
         self.derive(&mut query)?;
         self.first_of_each(&mut query)?;
         Ok(query)
+    }
+
+    /// Groups by weekdays or hours; returns the table of the time.
+    fn group_by_cycle(&self, query: &mut Query) -> Result<Option<usize>, Unclear> {
+        let Some(cycle) = self.meaning.cycle else { return Ok(None) };
+        if query.calendar.is_some() || query.periods.is_some() {
+            return Err(Unclear::Shape);
+        }
+        let time = match query.time {
+            Some(time) => time,
+            None => self.time(query.from)?,
+        };
+        if cycle == Cycle::Hour && !self.has_hours(time) {
+            return Err(Unclear::NoTime(self.schema.table(time.table).name.clone()));
+        }
+        if query.time.replace(time).is_none() {
+            query.conditions.push(Filter { place: time, test: Test::Present });
+        }
+        let expr = Expr::Cycle(cycle, time);
+        query.groups.insert(0, expr);
+        let alias = self.labels.cycle(cycle).to_owned();
+        query.columns.insert(0, Column { expr, alias, measure: false });
+        Ok(Some(time.table))
+    }
+
+    /// Whether a time's values have more than days.
+    fn has_hours(&self, time: Place) -> bool {
+        let field = self.schema.field(time);
+        match &field.values[..] {
+            [] => {
+                let last = name_words(&field.name).pop();
+                field.type_text.to_uppercase().contains("TIME")
+                    || last.is_some_and(|last| matches!(last.as_str(), "at" | "time"))
+            }
+            values => values.iter().any(|value| value.contains(':')),
+        }
     }
 
     /// The table whose rows the numbers are of: that of an amount, or else of the first one.
@@ -240,6 +282,12 @@ impl Planner<'_> {
                     return Err(Unclear::Shape);
                 }
                 (Some(Expr::Field(place)), greatest)
+            }
+            // From Monday to Sunday.
+            None if let Some(first @ Expr::Cycle(cycle, _)) = query.groups.first().copied() => {
+                query.shape = Shape::Series;
+                query.cycle = Some(cycle);
+                (Some(first), false)
             }
             // The least of each, the least one first.
             None => (first, !matches!(first, Some(Expr::Made(Func::Least, _)))),

@@ -1,7 +1,7 @@
 //! A query as data: [`super::plan`] decides it, [`crate::sql`] writes it.
 
 use super::ROWS_MAX;
-use crate::calendar::{Range, Unit};
+use crate::calendar::{Cycle, Range, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
 use crate::understand::meaning::{Filter, Test};
@@ -21,6 +21,8 @@ pub enum Expr {
     Part(Place),
     /// The first day of the calendar unit that contains a time.
     Start(Unit, Place),
+    /// The weekday or the hour of a time, as a number.
+    Cycle(Cycle, Place),
 }
 
 /// A number that follows from one of the query's columns, by its position.
@@ -79,6 +81,11 @@ pub struct Related {
 }
 
 impl Expr {
+    /// Whether it is a number of rows, and not what tells them apart.
+    pub fn is_number(self) -> bool {
+        !matches!(self, Expr::Field(_) | Expr::Start(..) | Expr::Cycle(..))
+    }
+
     /// The field that it is of.
     pub fn place(self) -> Option<Place> {
         match self {
@@ -89,7 +96,8 @@ impl Expr {
             | Expr::Made(_, place)
             | Expr::Share(place)
             | Expr::Part(place)
-            | Expr::Start(_, place) => Some(place),
+            | Expr::Start(_, place)
+            | Expr::Cycle(_, place) => Some(place),
         }
     }
 
@@ -149,6 +157,8 @@ pub struct Query {
     pub begins_within: bool,
     /// The condition of a percentage.
     pub share: Option<Filter>,
+    /// The condition of the rows to which those of `share` are in a ratio; without it they are a percentage of all.
+    pub whole: Option<Filter>,
     /// Counts the groups instead of showing them.
     pub of_groups: bool,
     /// Averages this number of the groups, or of the calendar units, instead of showing them.
@@ -166,6 +176,8 @@ pub struct Query {
     pub calendar: Option<(Unit, Option<Range>)>,
     /// The unit of a series.
     pub unit: Option<Unit>,
+    /// The cycle of its first column, in its order.
+    pub cycle: Option<Cycle>,
     /// The time field of ranges and trends.
     pub time: Option<Place>,
     pub shape: Shape,
@@ -184,7 +196,7 @@ impl Query {
 
     /// All conditions of the rows themselves.
     pub fn filters(&self) -> impl Iterator<Item = &Filter> {
-        self.conditions.iter().chain(self.outer.iter().flatten()).chain(&self.share)
+        self.conditions.iter().chain(self.outer.iter().flatten()).chain(&self.share).chain(&self.whole)
     }
 
     /// All fields that `from` or a join must have.

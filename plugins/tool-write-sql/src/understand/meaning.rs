@@ -1,6 +1,6 @@
 //! The meaning of a question, independent of SQL.
 
-use crate::calendar::{Range, Unit};
+use crate::calendar::{Cycle, Range, Unit};
 use crate::schema::Place;
 use crate::words::phrases::{Chart, Compare, Earlier, Func, Part};
 
@@ -110,6 +110,8 @@ pub struct Meaning {
     pub item_leads: bool,
     pub groups: Vec<Group>,
     pub unit: Option<Unit>,
+    /// A grouping by weekdays or hours.
+    pub cycle: Option<Cycle>,
     pub trend: bool,
     /// Whether it asks for the calendar unit that a ranking puts first.
     pub which: bool,
@@ -146,6 +148,8 @@ pub struct Meaning {
     pub bare: bool,
     /// The condition of a share.
     pub share: Option<Filter>,
+    /// `ratio of app orders to web orders`: the condition of the latter.
+    pub whole: Option<Filter>,
     /// `new customers`: the table, whose rows count by the time of their beginning.
     pub new: Option<usize>,
     /// Of each group's number, or of each calendar unit's, the average: `average orders per customer`, `日均订单数`.

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
-use crate::words::{self, Form, Word, english, phrases};
+use crate::words::{self, Form, Word, english, phrases, values};
 
 /// Prefixes of a data warehouse's names that do not describe the content.
 pub const PREFIXES: &[&str] =
@@ -79,6 +79,7 @@ impl Names {
                 let listed = field.listed_values().into_iter().filter_map(|(_, called)| called);
                 for value in field.values.iter().cloned().chain(listed) {
                     names.dictionary.learn_value(&value);
+                    values::also_called(&value).for_each(|name| names.dictionary.learn_value(name));
                 }
             }
         }
@@ -104,9 +105,10 @@ impl Names {
                 if let Some(verb) = verb_of(&value) {
                     self.add(vec![verb], Named::Value(place, value.clone()));
                 }
-                for name in called.iter().chain([&value]) {
+                let others = values::also_called(&value).map(str::to_owned);
+                for name in called.into_iter().chain([value.clone()]).chain(others) {
                     self.add(
-                        concepts(&words::read(name, &self.dictionary)),
+                        concepts(&words::read(&name, &self.dictionary)),
                         Named::Value(place, value.clone()),
                     );
                 }
@@ -130,6 +132,12 @@ impl Names {
                 }
                 for people in is_place.then(|| demonyms(value)).into_iter().flatten() {
                     self.add(vec![words::concept(people)], Named::Value(place, value.clone()));
+                }
+                for name in values::also_called(value) {
+                    self.add(
+                        concepts(&words::read(name, &self.dictionary)),
+                        Named::Value(place, value.clone()),
+                    );
                 }
                 let concepts = concepts(&words::read(value, &self.dictionary));
                 let is_grammar = concepts.len() > 1 && OPERATORS.contains(&concepts[0].as_str());

@@ -106,6 +106,8 @@ pub(super) struct Reader<'a> {
     pub amount: bool,
     /// `share of`: of what.
     pub(super) share: Option<Whole>,
+    /// `ratio of`: of two values.
+    ratio: bool,
     /// Days are compared with others.
     pub compared: bool,
     /// `sort`: what follows `by` is an order.
@@ -155,6 +157,7 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece], preferred: Option<usize>) ->
         never: false,
         amount: false,
         share: None,
+        ratio: pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::Ratio))),
         compared: false,
         sorts: false,
         extreme_at: 0,
@@ -192,7 +195,7 @@ impl Reader<'_> {
             Op::Filler => {
                 self.meaning.listed |= LISTS.contains(&self.pieces[self.at].text.to_lowercase().as_str());
             }
-            Op::Of | Op::Is | Op::Within | Op::Piece => {}
+            Op::Of | Op::Is | Op::Within | Op::Piece | Op::Ratio => {}
             Op::All => self.meaning.listed = true,
             Op::Link => self.link()?,
             Op::To => self.to()?,
@@ -317,6 +320,12 @@ impl Reader<'_> {
                 }
                 self.meaning.which = true;
                 self.unit(unit)?;
+            }
+            Op::Cycle(cycle, asks) => {
+                self.single |= asks;
+                if self.meaning.cycle.replace(cycle).is_some_and(|known| known != cycle) {
+                    return self.unclear();
+                }
             }
             Op::Trend => self.meaning.trend = true,
             Op::ComparedWith => self.compared = true,
@@ -625,7 +634,7 @@ impl Reader<'_> {
             self.meaning.items.retain(|item| *item != field);
             return self.has(field, part, self.pieces[self.at].text.clone());
         }
-        let joined = self.is_joined() && self.last == Last::Value;
+        let joined = self.ratio || self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
         if not && self.never {
             return self.unclear();

@@ -7,6 +7,7 @@ pub mod glossary;
 pub mod idioms;
 pub mod phrases;
 pub mod symbols;
+pub mod values;
 
 use chinese::Dictionary;
 

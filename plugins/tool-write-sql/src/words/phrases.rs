@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Word;
-use crate::calendar::Unit;
+use crate::calendar::{Cycle, Unit};
 
 /// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,8 @@ pub enum Op {
     Is,
     Each1(Unit),
     Unit(Unit),
+    /// `by weekday`; true: `which weekday`.
+    Cycle(Cycle, bool),
     /// Asks for the calendar unit: `which month`.
     WhichUnit(Unit),
     Trend,
@@ -171,6 +173,8 @@ pub enum Op {
     FirstTime,
     /// Once more.
     Again,
+    /// `ratio of`: of the rows with one value to those with another one.
+    Ratio,
     /// The percentage of those who did so more than once.
     Repeat,
     Chart(Chart),
@@ -222,6 +226,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Share,
     ),
     ("rate|share|percentage", Op::Rate),
+    ("ratio|ratio of|the ratio of|ratio between|the ratio between|the ratio", Op::Ratio),
     (
         "compare|compared|compare to|compare with|comparing|compared to|compared with|in comparison to|in comparison with|versus|vs|against|relative to",
         Op::ComparedWith,
@@ -402,6 +407,22 @@ const ENGLISH: &[(&str, Op)] = &[
         "yearly|annually|per year|by year|each year|every year|for each year|in each year",
         Op::Each1(Unit::Year),
     ),
+    (
+        "by weekday|per weekday|each weekday|for each weekday|by weekdays|by day of the week|by day of week|per day of the week|per day of week|for each day of the week|by the day of the week|on each day of the week|by days of the week",
+        Op::Cycle(Cycle::Weekday, false),
+    ),
+    (
+        "which weekday|what weekday|which day of the week|what day of the week|on which weekday|on which day of the week|on what day of the week|the weekday|weekday|day of the week",
+        Op::Cycle(Cycle::Weekday, true),
+    ),
+    (
+        "by hour|per hour|each hour|for each hour|hourly|by hour of the day|by hour of day|per hour of the day|by time of day|by the hour",
+        Op::Cycle(Cycle::Hour, false),
+    ),
+    (
+        "which hour|what hour|which hour of the day|what hour of the day|at which hour|in which hour|what time of day|which time of day|at what time of day|at what hour",
+        Op::Cycle(Cycle::Hour, true),
+    ),
     ("which day|what day|on which day|on what day", Op::WhichUnit(Unit::Day)),
     ("which week|what week|in which week", Op::WhichUnit(Unit::Week)),
     ("which month|what month|in which month", Op::WhichUnit(Unit::Month)),
@@ -485,6 +506,7 @@ const CHINESE: &[(&str, Op)] = &[
     ),
     ("排序|排列|由", Op::Order),
     ("新增|新增的|新注册|新注册的|新", Op::New),
+    ("之比|的比值|比值|的之比", Op::Ratio),
     ("率|占比|比例|的比例|的占比", Op::Rate),
     ("日均|平均每天|平均每日|平均一天", Op::AverageOfUnits(Unit::Day)),
     ("周均|平均每周", Op::AverageOfUnits(Unit::Week)),
@@ -518,6 +540,13 @@ const CHINESE: &[(&str, Op)] = &[
     ("每季度|按季度|每个季度|各季度|逐季|按季", Op::Each1(Unit::Quarter)),
     ("哪个季度|哪一季度|哪季度", Op::WhichUnit(Unit::Quarter)),
     ("每年|按年|逐年|各年", Op::Each1(Unit::Year)),
+    (
+        "按星期|按周几|按星期几|各星期|每个星期几|一周中每天|一周各天|按工作日",
+        Op::Cycle(Cycle::Weekday, false),
+    ),
+    ("星期几|周几|哪个星期几", Op::Cycle(Cycle::Weekday, true)),
+    ("按小时|每小时|各小时|每个小时|分时段|按时段|各时段|每个时段", Op::Cycle(Cycle::Hour, false)),
+    ("几点|哪个时段|哪个小时|几点钟|哪个钟头", Op::Cycle(Cycle::Hour, true)),
     ("哪天|哪一天|哪日", Op::WhichUnit(Unit::Day)),
     ("哪周|哪一周|哪个星期", Op::WhichUnit(Unit::Week)),
     ("哪个月|哪一个月|哪月", Op::WhichUnit(Unit::Month)),

@@ -48,7 +48,7 @@ impl Reader<'_> {
             if let Some(place) = summed(expr) {
                 self.is_number(place, "a sum, an average or a median")?;
             }
-            if let Expr::Start(_, place) = expr {
+            if let Expr::Start(_, place) | Expr::Cycle(_, place) = expr {
                 self.is_time(place)?;
             }
         }
@@ -126,10 +126,6 @@ fn adds(expr: Expr) -> bool {
     summed(expr).is_some() || matches!(expr, Expr::Share(_))
 }
 
-fn is_number(expr: Expr) -> bool {
-    !matches!(expr, Expr::Field(_) | Expr::Start(..))
-}
-
 fn is_median(expr: Expr) -> bool {
     matches!(expr, Expr::Made(Func::Median, _))
 }
@@ -149,10 +145,10 @@ fn check_names(query: &Query) -> Result<(), String> {
 
 /// Beside numbers there are only groups, and conditions of numbers are of groups.
 fn check_groups(query: &Query) -> Result<(), String> {
-    if query.groups.iter().any(|expr| is_number(*expr)) {
+    if query.groups.iter().any(|expr| expr.is_number()) {
         return Err("groupBy: fields and `start` only".to_owned());
     }
-    let is_grouped = |expr: Expr| is_number(expr) || query.groups.contains(&expr);
+    let is_grouped = |expr: Expr| expr.is_number() || query.groups.contains(&expr);
     let has_numbers = query.columns.iter().any(|column| column.measure);
     if has_numbers || !query.groups.is_empty() {
         let columns = query.columns.iter().map(|column| column.expr);
@@ -161,7 +157,7 @@ fn check_groups(query: &Query) -> Result<(), String> {
             return Err("beside numbers, each other column, and what it is ordered by, must be in `groupBy`"
                 .to_owned());
         }
-    } else if query.order.iter().any(|(expr, _)| is_number(*expr)) {
+    } else if query.order.iter().any(|(expr, _)| expr.is_number()) {
         return Err(
             "order: rows are ordered by fields; numbers need a number in `columns`, or `groupBy`".to_owned()
         );
@@ -169,7 +165,7 @@ fn check_groups(query: &Query) -> Result<(), String> {
         return Err("`having` and `known` need a number in `columns`, or `groupBy`".to_owned());
     }
     let conditions = query.having.iter().map(|(expr, _)| *expr).chain(query.known);
-    if conditions.clone().any(|expr| !is_number(expr) || is_median(expr)) {
+    if conditions.clone().any(|expr| !expr.is_number() || is_median(expr)) {
         return Err("`having` and `known` are of numbers, but not of a median".to_owned());
     }
     let fits = |(expr, test): &(Expr, Test)| match test {
@@ -228,7 +224,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         alone("a median", &others)?;
         let mut numbers = query.columns.iter().filter(|column| column.measure);
         let median = numbers.next().map(|column| column.expr).filter(|expr| is_median(*expr));
-        let fits = |expr: Expr| !is_number(expr) || Some(expr) == median;
+        let fits = |expr: Expr| !expr.is_number() || Some(expr) == median;
         if median.is_none() || numbers.next().is_some() || !query.order.iter().all(|(expr, _)| fits(*expr)) {
             return Err("a median is the only number in `columns` and in `order`".to_owned());
         }
@@ -263,7 +259,8 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         if averages_units && query.above.is_some() {
             return Err("`every` and `shareAbove` do not go together".to_owned());
         }
-        if query.groups.is_empty() && !averages_units || query.averaged.is_some_and(|expr| !is_number(expr)) {
+        if query.groups.is_empty() && !averages_units || query.averaged.is_some_and(|expr| !expr.is_number())
+        {
             return Err("`ofGroups` needs `groupBy`, and a number of the groups".to_owned());
         }
     }
@@ -274,6 +271,9 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         return Err(
             "`share` is the condition of the columns {\"share\": …} and {\"part\": …}: give both".to_owned()
         );
+    }
+    if query.whole.is_some() && (query.share.is_none() || query.periods.is_some()) {
+        return Err("`whole` stands beside `share`, without `compare`".to_owned());
     }
     if query.outer.is_some() && !matches!(query.joins[..], [step] if !step.up) {
         return Err("`keepAll` needs one join, to a table whose rows refer to `from`".to_owned());

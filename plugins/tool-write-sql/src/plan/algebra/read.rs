@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lakeport_sdk::serde_json::Value;
 
 use super::{COMPARISONS, DERIVED, FUNCS, PARTS_MAX, UNITS};
-use crate::calendar::{Day, Range, Unit};
+use crate::calendar::{Cycle, Day, Range, Unit};
 use crate::joins::{Link, Step};
 use crate::known::Known;
 use crate::labels::COLUMN_MAX_BYTES;
@@ -39,10 +39,11 @@ const MEMBERS: &[&str] = &[
     "derived",
     "firstOfEach",
     "share",
+    "whole",
     "ofGroups",
     "distinct",
 ];
-/// An expression has one of these; `start` has `of` beside it.
+/// An expression has one of these; `start` and `cycle` have `of` beside them.
 const EXPR: &[&str] = &[
     "field",
     "rows",
@@ -56,6 +57,7 @@ const EXPR: &[&str] = &[
     "share",
     "part",
     "start",
+    "cycle",
 ];
 /// A test has one of these; `from` and `before` count as one.
 const TEST: &[&str] = &[
@@ -121,9 +123,15 @@ impl Reader<'_> {
         let (of_groups, averaged, above) = self.of_groups(&value["ofGroups"])?;
         let first_of_each = self.first_of_each(&value["firstOfEach"])?;
         let derived = self.derived(&value["derived"], &columns)?;
+        let cycle = match (groups.first(), order.first()) {
+            (Some(Expr::Cycle(cycle, _)), Some((first, false))) if Some(first) == groups.first() => {
+                Some(*cycle)
+            }
+            _ => None,
+        };
         let shape = match () {
             () if periods.is_some() => Shape::Comparison,
-            () if calendar.is_some() && averaged.is_none() => Shape::Series,
+            () if calendar.is_some() && averaged.is_none() || cycle.is_some() => Shape::Series,
             () if columns.iter().all(|column| column.measure) => Shape::Value,
             () if has_numbers && first_of_each.is_none() && averaged.is_none() => Shape::Ranking,
             () => Shape::Table,
@@ -151,6 +159,7 @@ impl Reader<'_> {
             limit_asked: !value["limit"].is_null() && limit < ROWS_MAX,
             begins_within: false,
             share: some(&value["share"], |share| self.filter(share, "share"))?,
+            whole: some(&value["whole"], |whole| self.filter(whole, "whole"))?,
             of_groups,
             averaged,
             above,
@@ -160,6 +169,7 @@ impl Reader<'_> {
             different: flag(&value["distinct"], "distinct")?,
             calendar,
             unit: calendar.filter(|_| averaged.is_none()).map(|(unit, _)| unit),
+            cycle,
             time: compared.or(series),
             shape,
         };
@@ -276,7 +286,7 @@ impl Reader<'_> {
         let columns = self.each(list, "columns", |one, at| {
             let expr = self.expr(one, at, &["name"])?;
             let alias = column_name(&one["name"], at)?;
-            Ok(Column { expr, alias, measure: !matches!(expr, Expr::Field(_) | Expr::Start(..)) })
+            Ok(Column { expr, alias, measure: expr.is_number() })
         })?;
         if columns.is_empty() {
             return Err("columns: one at least".to_owned());
@@ -289,8 +299,8 @@ impl Reader<'_> {
         members(value, at, &[EXPR, OF, beside])?;
         let name = only(value, EXPR, at)?;
         let place = || self.place(&value[name], &format!("{at}.{name}"));
-        if name != "start" && !value["of"].is_null() {
-            return Err(format!("{at}.of: this stands beside `start` only"));
+        if !matches!(name, "start" | "cycle") && !value["of"].is_null() {
+            return Err(format!("{at}.of: this stands beside `start` and `cycle` only"));
         }
         Ok(match name {
             "field" => Expr::Field(place()?),
@@ -303,6 +313,12 @@ impl Reader<'_> {
             "start" => {
                 let unit = unit(&value[name], &format!("{at}.{name}"))?;
                 Expr::Start(unit, self.place(&value["of"], &format!("{at}.of"))?)
+            }
+            "cycle" => {
+                let word = text(&value[name]);
+                let cycle = Cycle::ALL.into_iter().find(|cycle| word == Some(cycle.word()));
+                let cycle = cycle.ok_or_else(|| format!("{at}.cycle: weekday or hour"))?;
+                Expr::Cycle(cycle, self.place(&value["of"], &format!("{at}.of"))?)
             }
             func => {
                 let found = FUNCS.iter().find(|(known, _)| *known == func);

@@ -4,6 +4,7 @@ use super::{Piece, Reader, Waiting, Whole};
 use crate::calendar::Unit;
 use crate::schema::Kind;
 use crate::schema::Place;
+use crate::sums;
 use crate::understand::link::Chunk;
 use crate::understand::meaning::{Against, By, Filter, Group, Meaning, Measure, Test, Unclear};
 use crate::words::concept;
@@ -36,6 +37,9 @@ impl Reader<'_> {
         }
         if let Some(whole) = self.share.take() {
             self.share_of(whole)?;
+        }
+        if self.ratio {
+            self.ratio_of_values()?;
         }
         self.compared_days()?;
         self.growth_of_each_unit();
@@ -235,6 +239,37 @@ impl Reader<'_> {
                 self.rate()
             }
         }
+    }
+
+    /// `ratio of app orders to web orders`: of rows, or of an amount of theirs.
+    fn ratio_of_values(&mut self) -> Result<(), Unclear> {
+        let meaning = &mut self.meaning;
+        let is_pair =
+            |filter: &&Filter| matches!(&filter.test, Test::Among(values, true) if values.len() == 2);
+        let mut pairs = meaning.filters.iter().filter(is_pair);
+        let (Some(Filter { place, test: Test::Among(values, _) }), None) = (pairs.next(), pairs.next())
+        else {
+            return Err(Unclear::Shape);
+        };
+        let (place, one, other) = (*place, values[0].clone(), values[1].clone());
+        let measure = match (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
+            ([Measure::Count(table)], [], _) | ([], [], [table]) => {
+                let rows = self.schema.key(*table).or_else(|| self.schema.places(*table).next());
+                Measure::Share(rows.ok_or(Unclear::Shape)?)
+            }
+            ([Measure::Made(Func::Sum, amount)], [], _) | ([], [amount], _)
+                if sums::adds_up(self.schema.field(*amount)) =>
+            {
+                Measure::Part(*amount)
+            }
+            _ => return Err(Unclear::Shape),
+        };
+        let only = |value: String| Some(Filter { place, test: Test::Among(vec![value], true) });
+        (meaning.share, meaning.whole) = (only(one), only(other));
+        meaning.joined.retain(|joined| *joined != place);
+        meaning.items.clear();
+        meaning.measures = vec![measure];
+        Ok(())
     }
 
     /// `what percentage of orders is over 1000`

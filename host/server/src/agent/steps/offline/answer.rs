@@ -130,6 +130,17 @@ pub fn which_question(language: Language, error: &ToolError) -> Answer {
     which(asked, named.map(candidate).collect())
 }
 
+/// Asks once more: the number is none of them.
+pub fn which_again(candidates: &[Candidate]) -> Answer {
+    let count = candidates.len();
+    let language = candidates.first().map_or(Language::English, |first| Language::of(&first.content));
+    let asked = match language {
+        Language::English => format!("There is no such number: it goes from 1 to {count}. Which one is meant?"),
+        Language::Chinese => format!("没有这个编号，请在 1 到 {count} 中选择。"),
+    };
+    which(&asked, candidates.to_vec())
+}
+
 /// The upstream and downstream tables of a table.
 pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> String {
     let table = text(&graph["table"]["name"], VALUE_MAX_CHARS);

@@ -35,12 +35,19 @@ pub fn resolved(question: &str, earlier: &[Exchange]) -> (String, Vec<String>) {
     (meant(question, candidates), questions)
 }
 
+/// What may be chosen, if the message is a number that none of it has.
+pub fn missed<'e>(message: &str, earlier: &'e [Exchange]) -> Option<&'e [Candidate]> {
+    let candidates = &earlier.last()?.candidates[..];
+    let is_number = number(&plain(message)).is_some();
+    (is_number && !candidates.is_empty() && chosen(message, candidates).is_none()).then_some(candidates)
+}
+
 fn meant(message: &str, candidates: &[Candidate]) -> String {
     chosen(message, candidates).map_or(message, |candidate| &candidate.content).to_owned()
 }
 
 fn chosen<'c>(message: &str, candidates: &'c [Candidate]) -> Option<&'c Candidate> {
-    let plain = message.trim().trim_end_matches(['.', '。', '!', '！', ')', '）', '?', '？']).to_lowercase();
+    let plain = plain(message);
     if plain.is_empty() {
         return None;
     }
@@ -54,6 +61,10 @@ fn chosen<'c>(message: &str, candidates: &'c [Candidate]) -> Option<&'c Candidat
         plain.chars().count() >= NAME_MIN && has_words(&candidate.label.to_lowercase(), &plain)
     };
     candidates.iter().find(is).or_else(|| only(candidates.iter().filter(has)))
+}
+
+fn plain(message: &str) -> String {
+    message.trim().trim_end_matches(['.', '。', '!', '！', ')', '）', '?', '？']).to_lowercase()
 }
 
 fn number(plain: &str) -> Option<usize> {
@@ -129,5 +140,9 @@ mod tests {
         assert_eq!(question, "and the month before?");
         assert_eq!(before, ["orders", "content of b"]);
         assert_eq!(resolved("2", &earlier[..1]).0, "content of b");
+        assert_eq!(missed("3", &earlier[..1]).map(<[_]>::len), Some(2));
+        for (message, before) in [("2", &earlier[..1]), ("How many orders?", &earlier[..1]), ("3", &earlier[..])] {
+            assert_eq!(missed(message, before), None, "{message}");
+        }
     }
 }

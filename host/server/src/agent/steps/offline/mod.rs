@@ -67,6 +67,9 @@ fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
     if let Some((tool, input)) = tool::fitting(&conversation.question, &conversation.tools) {
         return Plan { conversation, language: conversation.language, earlier: &[] }.other_tool(tool, input);
     }
+    if let Some(candidates) = choice::missed(&conversation.question, &conversation.earlier) {
+        return Ok(Next::Answer(answer::which_again(candidates)).into());
+    }
     let (chosen, earlier) = choice::resolved(&conversation.question, &conversation.earlier);
     let language =
         if chosen == conversation.question { conversation.language } else { Language::of(&chosen) };
