@@ -186,7 +186,7 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
         other => return other,
     };
     // Several tables have something of that name: the one by which the question can be answered, or else by fewer joins.
-    let Some(kind) = read.ambiguous_kind(&word) else {
+    let Some(kind) = read.ambiguous_kind(&word, known.schema) else {
         return Err(Unclear::Ambiguous(word));
     };
     let mut found: Vec<((u8, usize), Understood)> = Vec::new();

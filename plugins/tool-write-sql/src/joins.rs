@@ -2,6 +2,7 @@
 //! `orders.customer_id` refers to `customers.id`, and a field with the same name as another table's key
 //! refers to that key.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
@@ -32,6 +33,26 @@ impl Step {
 
     pub fn from(self) -> usize {
         if self.up { self.link.child.table } else { self.link.parent.table }
+    }
+}
+
+/// How a table is reached: over so many steps, of which some go down, in so many ways.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    steps: usize,
+    downs: usize,
+    ways: usize,
+    last: Option<Step>,
+}
+
+impl Reached {
+    /// Another way of as many steps.
+    fn take(&mut self, other: Reached) {
+        match other.downs.cmp(&self.downs) {
+            Ordering::Less => *self = other,
+            Ordering::Equal => self.ways += other.ways,
+            Ordering::Greater => {}
+        }
     }
 }
 
@@ -66,37 +87,44 @@ impl Links {
         })
     }
 
-    /// The shortest path from any of some tables to another. `None` if there is none, or two of equal length.
+    /// The shortest path from any of some tables to another; of several the one that repeats rows least often. `None` if there
+    /// is none, or two that are alike in that.
     pub fn way(&self, from: &[usize], to: usize, tables: usize) -> Option<Vec<Step>> {
-        let mut reached: Vec<Option<(usize, Option<Step>, usize)>> = vec![None; tables];
+        let mut reached: Vec<Option<Reached>> = vec![None; tables];
         let mut queue = VecDeque::new();
         for &start in from {
-            reached[start] = Some((0, None, 1));
+            reached[start] = Some(Reached { steps: 0, downs: 0, ways: 1, last: None });
             queue.push_back(start);
         }
         while let Some(here) = queue.pop_front() {
-            let (far, _, ways_here) = reached[here].expect("what is queued was reached");
+            let known = reached[here].expect("what is queued was reached");
             for (next, reached) in reached.iter_mut().enumerate() {
-                let steps: Vec<Step> = self.between(here, next).collect();
-                let Some(&step) = steps.first() else { continue };
-                match reached {
-                    slot @ None => {
-                        *slot = Some((far + 1, Some(step), ways_here * steps.len()));
-                        queue.push_back(next);
+                for step in self.between(here, next) {
+                    let found = Reached {
+                        steps: known.steps + 1,
+                        downs: known.downs + usize::from(!step.up),
+                        last: Some(step),
+                        ..known
+                    };
+                    match reached.as_mut() {
+                        None => {
+                            *reached = Some(found);
+                            queue.push_back(next);
+                        }
+                        Some(other) if other.steps == found.steps => other.take(found),
+                        Some(_) => {}
                     }
-                    Some((known, _, ways)) if *known == far + 1 => *ways += ways_here * steps.len(),
-                    Some(_) => {}
                 }
             }
         }
-        let (_, mut last, ways) = reached[to]?;
+        let Reached { mut last, ways, .. } = reached[to]?;
         if ways > 1 {
             return None;
         }
         let mut way = Vec::new();
         while let Some(step) = last {
             way.push(step);
-            last = reached[step.from()].and_then(|(_, before, _)| before);
+            last = reached[step.from()].and_then(|before| before.last);
         }
         way.reverse();
         Some(way)

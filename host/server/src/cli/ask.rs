@@ -173,6 +173,8 @@ fn shown(event: &Value) -> String {
                 None => format!("→ {tool} {}\n", printable(&event["input"].to_string())),
             }
         }
+        // The message says it to people, or asks back.
+        "tool_result" if event["error"]["code"] == "cannot_answer" => String::new(),
         "tool_result" if event["ok"] == false => {
             let error = &event["error"];
             let of = |name: &str| printable(error[name].as_str().unwrap_or_default());

@@ -20,6 +20,7 @@ use crate::labels::Labels;
 use crate::schema::{Place, Schema};
 use crate::sums;
 use crate::understand::meaning::{By, Filter, Group, Meaning, Measure, Test, Unclear};
+pub use occasions::ACTORS;
 use query::{Expr, Query, Shape};
 
 /// Rows of an answer at most.

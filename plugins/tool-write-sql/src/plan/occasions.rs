@@ -9,7 +9,7 @@ use crate::understand::names::PREFIXES;
 use crate::words::phrases::{Compare, Func};
 
 /// Names of those who do something, the usual ones first.
-const ACTORS: &[&str] = &["customer", "user", "member", "buyer", "client", "account"];
+pub const ACTORS: &[&str] = &["customer", "user", "member", "buyer", "client", "account"];
 
 impl Planner<'_> {
     /// A number of things by when something happened to them.

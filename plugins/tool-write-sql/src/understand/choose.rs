@@ -8,6 +8,11 @@ use crate::words::phrases::Op;
 /// Names of fields that a word for a state prefers.
 const STATES: &[&str] = &["status", "state", "result"];
 
+/// Whether a field's name says that it holds a state.
+pub fn is_state(name: &str) -> bool {
+    STATES.iter().any(|state| name.ends_with(state))
+}
+
 /// Names that need their table's name to be meaningful.
 const VAGUE: &[&str] = &["name", "id", "code", "title", "type", "time", "date"];
 

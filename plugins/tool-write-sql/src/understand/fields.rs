@@ -246,6 +246,7 @@ impl Reader<'_> {
         let rows_are_asked = !self.meaning.items.is_empty()
             || !self.focus.is_empty()
             || self.meaning.which
+            || self.meaning.cycle.is_some()
             || self.asks_which()
             || thing_follows;
         // `the number of concerts in the stadium with the highest capacity`

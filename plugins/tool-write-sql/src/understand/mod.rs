@@ -146,15 +146,24 @@ impl Read {
     }
 
     /// The kind of what a word of it may mean; `None`: tables, of which none is chosen by chance.
-    pub fn ambiguous_kind(&self, word: &str) -> Option<Several> {
+    pub fn ambiguous_kind(&self, word: &str, schema: &Schema) -> Option<Several> {
         let piece = self.pieces.iter().find(|piece| piece.text == word)?;
         let link::Chunk::Named(named) = &piece.chunk else { return Some(Several::Fields) };
         let is = |fits: fn(&names::Named) -> bool| named.iter().any(fits);
         if is(|named| matches!(named, names::Named::Table(_))) && piece.counts.is_none() {
             return None;
         }
-        let values = is(|named| matches!(named, names::Named::Value(..)));
-        Some(if values { Several::Values } else { Several::Fields })
+        let mut fields: Vec<String> = named
+            .iter()
+            .filter_map(|named| match named {
+                names::Named::Value(place, _) => Some(schema.field(*place).name.to_lowercase()),
+                _ => None,
+            })
+            .collect();
+        fields.dedup();
+        // A category of products is the category of what was sold; a state of a thing is not one of its events.
+        let is_one = matches!(&fields[..], [only] if !choose::is_state(only));
+        Some(if fields.is_empty() || is_one { Several::Fields } else { Several::Values })
     }
 }
 

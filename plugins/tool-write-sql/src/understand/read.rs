@@ -5,7 +5,7 @@ mod finish;
 
 use super::choose::Focus;
 use super::link::{Chunk, Piece};
-use super::meaning::{Against, By, Filter, Meaning, Measure, Occasion, Test, Unclear};
+use super::meaning::{Against, By, Filter, Group, Meaning, Measure, Occasion, Test, Unclear};
 use super::names::{Fit, Named};
 use crate::joins::Links;
 use crate::known::Known;
@@ -239,7 +239,10 @@ impl Reader<'_> {
             }
             Op::MakeBefore(func) => self.make_before(func)?,
             Op::Distinct => self.meaning.different = true,
+            // `the top 3 and the bottom 3`
+            Op::Top if self.meaning.least => return self.unclear(),
             Op::Top => self.top()?,
+            Op::Bottom if self.meaning.top || self.waiting.contains(&Waiting::Top) => return self.unclear(),
             Op::Bottom => {
                 self.meaning.least = true;
                 self.top()?;
@@ -355,6 +358,7 @@ impl Reader<'_> {
                 }
             }
             Op::Has(part) if self.is_text_here() => self.waiting.push(Waiting::Has(part)),
+            Op::Has(Part::Inside) if self.is_value_of_other_next() => {}
             Op::Has(_) if self.is_quoted_next() => return self.unclear(),
             Op::Has(Part::Inside) => self.link()?,
             Op::Has(Part::Beginning) => return self.unclear(),
@@ -595,6 +599,13 @@ impl Reader<'_> {
             && self.is_quoted_next()
     }
 
+    /// `orders that contain Longjing`: a value of another table.
+    fn is_value_of_other_next(&self) -> bool {
+        let (Last::Table(table) | Last::Measure(Measure::Count(table))) = self.last else { return false };
+        let other = |named: &Named| matches!(named, Named::Value(place, _) if place.table != table);
+        matches!(self.next(), Some(Chunk::Named(named)) if named.iter().all(other))
+    }
+
     fn is_quoted_next(&self) -> bool {
         let is_quoted = |piece: &Piece| matches!(piece.chunk, Chunk::Quoted) || piece.chunk.may_be_value();
         let next = self.pieces[self.at + 1..]
@@ -674,7 +685,10 @@ impl Reader<'_> {
                 if !values.contains(&value) {
                     values.push(value);
                 }
-                if !or {
+                let versus = self.is_versus();
+                if versus && !self.meaning.groups.contains(&Group::Field(place)) {
+                    self.meaning.groups.push(Group::Field(place));
+                } else if !or && !versus {
                     self.meaning.joined.push(place);
                 }
                 return Ok(());
@@ -701,6 +715,12 @@ impl Reader<'_> {
     pub(super) fn is_joined(&self) -> bool {
         let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
         matches!(before, Some(Chunk::Op(Op::And | Op::ComparedWith) | Chunk::Mark))
+    }
+
+    /// Whether `versus` precedes directly: each side is told apart.
+    fn is_versus(&self) -> bool {
+        let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
+        matches!(before, Some(Chunk::Op(Op::ComparedWith)))
     }
 
     /// `取消率`, `the share of cancelled orders`: of all rows, those with the value.

@@ -2,6 +2,7 @@
 
 use super::{Piece, Reader, Waiting, Whole};
 use crate::calendar::Unit;
+use crate::plan::ACTORS;
 use crate::schema::Kind;
 use crate::schema::Place;
 use crate::sums;
@@ -96,6 +97,14 @@ impl Reader<'_> {
             self.meaning.verbs.clear();
             self.meaning.groups.push(Group::Field(place));
         }
+        // `Who bought tea last week?`
+        if asks_who
+            && self.meaning.tables.is_empty()
+            && self.meaning.items.is_empty()
+            && let Some(table) = self.those_who()
+        {
+            self.meaning.tables.push(table);
+        }
         if asks_who && self.meaning.tables.is_empty() && self.meaning.items.is_empty() {
             return Err(Unclear::Shape);
         }
@@ -163,6 +172,22 @@ impl Reader<'_> {
             matches!(piece.chunk, Chunk::Op(Op::Not)) && LACKING.contains(&piece.text.to_lowercase().as_str())
         };
         self.pieces.windows(2).any(|pair| lacks(&pair[0]) && pair[1].chunk.may_be_value())
+    }
+
+    /// The people to whom what the verb says refers.
+    fn those_who(&self) -> Option<usize> {
+        let events = self.meaning.verbs.iter().flat_map(|verb| self.schema.places(verb.table));
+        let is_person = |table: &usize| {
+            let words = name_words(&self.schema.table(*table).name);
+            words.last().is_some_and(|last| ACTORS.contains(&concept(last).as_str()))
+        };
+        let mut people: Vec<usize> =
+            events.filter_map(|place| self.links.parent_of(place)).filter(is_person).collect();
+        people.dedup();
+        match people[..] {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// `Who submitted the most publications?` The field `submitted_by` of what is counted.

@@ -194,7 +194,11 @@ impl<'r> Rows<'r> {
         let total = sum(&figures).filter(|_| !self.is_full && self.is_summed(measure));
         let top = figure.grouped();
         let total = total.map(|total| grouped(&total));
-        let on = if matches!(self.unit, Some("day") | None) { "on" } else { "in" };
+        let on = match self.unit {
+            Some("day" | "weekday") | None => "on",
+            Some("hour") => "at",
+            _ => "in",
+        };
         match (self.language, total) {
             (Language::English, Some(total)) => {
                 format!("{total} in total over {count} {unit}; the most {on} {peak} ({top}).")
@@ -215,12 +219,16 @@ impl<'r> Rows<'r> {
             (Language::English, Some("month")) => "months",
             (Language::English, Some("quarter")) => "quarters",
             (Language::English, Some("year")) => "years",
+            (Language::English, Some("weekday")) => "days of the week",
+            (Language::English, Some("hour")) => "hours of the day",
             (Language::English, _) => "points in time",
             (Language::Chinese, Some("day")) => "天",
             (Language::Chinese, Some("week")) => "周",
             (Language::Chinese, Some("month")) => "个月",
             (Language::Chinese, Some("quarter")) => "个季度",
             (Language::Chinese, Some("year")) => "年",
+            (Language::Chinese, Some("weekday")) => "天",
+            (Language::Chinese, Some("hour")) => "个钟点",
             (Language::Chinese, _) => "个时间点",
         }
     }
@@ -242,6 +250,9 @@ impl<'r> Rows<'r> {
         let (leader, figure) = (capitalised(&self.told(row, &self.labels)), self.told(row, &self.measures));
         let value = |row: &[Value]| row.get(measure).and_then(Figure::of).map(|figure| figure.value);
         let is_least = value(row).zip(value(self.rows[count - 1])).is_some_and(|(one, last)| one < last);
+        if let Some(tied) = self.tied(measure, is_least) {
+            return Some(tied);
+        }
         Some(match (self.language, count, is_least) {
             (Language::English, 1, _) => format!("{leader}, {figure}, was first."),
             (Language::English, _, false) => format!("{leader}, {figure}, was first of {count}."),
@@ -249,6 +260,26 @@ impl<'r> Rows<'r> {
             (Language::Chinese, 1, _) => format!("{leader}，{figure}，排第一。"),
             (Language::Chinese, _, false) => format!("{leader}，{figure}，在 {count} 项中排第一。"),
             (Language::Chinese, _, true) => format!("{leader}，{figure}，在 {count} 项中最少。"),
+        })
+    }
+
+    /// Several that are equally first, in words; not where all are, nor where more of them may not be shown.
+    fn tied(&self, measure: usize, is_least: bool) -> Option<String> {
+        let value = |row: &[Value]| row.get(measure).and_then(Figure::of).map(|figure| figure.value);
+        let (count, first) = (self.rows.len(), self.rows.first()?);
+        let tied = self.rows.iter().take_while(|row| value(row) == value(first)).count();
+        if !(2..=ENTRIES_SHOWN.min(count - 1)).contains(&tied) || value(first).is_none() {
+            return None;
+        }
+        let names: Vec<String> =
+            self.rows[..tied].iter().map(|row| self.told(row, &self.labels)).collect();
+        let (names, figure) = (names.join(self.comma()), self.told(first, &[measure]));
+        let names = capitalised(&names);
+        Some(match (self.language, is_least) {
+            (Language::English, false) => format!("{names}, {figure} each, were first of {count}."),
+            (Language::English, true) => format!("{names}, {figure} each, were the least of {count}."),
+            (Language::Chinese, false) => format!("{names}，均为 {figure}，在 {count} 项中并列第一。"),
+            (Language::Chinese, true) => format!("{names}，均为 {figure}，在 {count} 项中并列最少。"),
         })
     }
 

@@ -204,6 +204,27 @@ fn weeks_are_named_distinct_counts_unsummed() {
 }
 
 #[test]
+fn those_that_are_equally_first_are_all_named() {
+    let cities = |figures: [u32; 3]| {
+        let all: Vec<Value> = ["A", "B", "C"].iter().zip(figures).map(|(city, n)| json!([city, n])).collect();
+        rows(&["city", "n"], json!(all))
+    };
+    for (question, figures, expected) in [
+        ("cities", [3, 3, 1], "A, B, 3 each, were first of 3. "),
+        ("cities", [1, 1, 2], "A, B, 1 each, were the least of 3. "),
+        ("各城市", [3, 3, 1], "A，B，均为 3，在 3 项中并列第一。"),
+        ("cities", [3, 2, 2], "A, 3, was first of 3. "),
+        ("cities", [3, 3, 3], "A, 3, was first of 3. "),
+    ] {
+        let (_, answer) = told(question, written("Cities", "ranking", &["n"]), cities(figures));
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+    let table = rows(&["weekday", "n"], json!([["Monday", 2], ["Friday", 5]]));
+    let (_, answer) = told("orders by weekday", series("Orders", "weekday", &["n"]), table);
+    assert!(answer.starts_with("Orders: 7 in total over 2 days of the week; the most on Friday (5)."), "{answer}");
+}
+
+#[test]
 fn a_grouped_series_has_no_total() {
     let table = rows(
         &["day", "channel", "n"],
