@@ -5,6 +5,7 @@ use crate::labels::{self, Labels, sign};
 use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
 use crate::schema::{Place, Schema};
+use crate::sql::{WEEKDAYS, WEEKDAYS_CHINESE};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words;
 use crate::words::phrases::{Func, Part};
@@ -334,6 +335,12 @@ impl Teller<'_> {
             (Test::Has(Part::Inside, text), false) => format!("only where {place} has {text:?} in it"),
             (Test::Has(Part::Beginning, text), true) => format!("{place} 以“{text}”开头"),
             (Test::Has(Part::Beginning, text), false) => format!("only where {place} begins with {text:?}"),
+            (Test::Weekdays(days), true) => {
+                format!("{place} 为{}", named_days(days, &WEEKDAYS_CHINESE).join("、"))
+            }
+            (Test::Weekdays(days), false) => {
+                format!("only where {place} is a {}", named_days(days, &WEEKDAYS).join(" or a "))
+            }
             (Test::Present, true) => format!("{place} 有值"),
             (Test::Present, false) => format!("only where {place} is there"),
             (Test::Days(range), chinese) => {
@@ -424,6 +431,10 @@ impl Teller<'_> {
             (Unit::Year, false) => "one row for each year, also those without any".to_owned(),
         }
     }
+}
+
+fn named_days(days: &[u8], names: &[&'static str; 7]) -> Vec<&'static str> {
+    days.iter().filter_map(|day| names.get(usize::from(*day).checked_sub(1)?).copied()).collect()
 }
 
 fn list(numbers: &[f64], or: &str) -> String {

@@ -309,6 +309,9 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         meaning.trend = false;
     }
     meaning.trend |= part.trend && meaning.unit.is_none();
+    if !part.weekdays.is_empty() {
+        meaning.weekdays = part.weekdays;
+    }
     if part.cycle.is_some() {
         (meaning.cycle, meaning.unit, meaning.trend) = (part.cycle, None, false);
     } else if part.unit.is_some() {

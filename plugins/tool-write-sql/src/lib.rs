@@ -52,7 +52,7 @@ const FISCAL_MONTH: &str = "fiscalYearBegins";
 const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a table; `join`: [{table, on: [\"a.b_id\", \"b.id\"]}]; \
     `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, present, different: \"table.field\", start: \
     day|week|month|quarter|year or cycle: weekday|hour, with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
-    atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith: text, anyOf: \
+    atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith: text, weekdays: [1..7], anyOf: \
     [tests], present: true}]; `groupBy` (by default the columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
     `limit`; `every`: {unit, of, from, before} for a row of each calendar unit; `compare`: {time, now: {from, before}, before: \
     {from, before}}; `derived`: [{name, and one of before, change, growth, ofTotal, sinceLast, cumulative: the column}]; \

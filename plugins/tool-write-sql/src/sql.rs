@@ -15,8 +15,10 @@ use crate::words::phrases::{Compare, Func, Part};
 /// The most calendar units; without a range, the latest ones.
 const CALENDAR_MAX: u32 = 4_000;
 
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const WEEKDAYS_CHINESE: [&str; 7] = ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"];
+pub const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub const WEEKDAYS_CHINESE: [&str; 7] =
+    ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"];
 
 /// The column by which the first ones of each group are chosen.
 pub const PLACE_IN_GROUP: &str = "place_in_group";
@@ -592,6 +594,11 @@ impl Writer<'_> {
                 self.table(filter.place.table)
             );
         }
+        if let Test::Weekdays(days) = &filter.test {
+            let days: Vec<String> = days.iter().map(u8::to_string).collect();
+            let weekday = self.dialect.cycle(Cycle::Weekday, &self.field(filter.place));
+            return format!("{weekday} IN ({})", days.join(", "));
+        }
         self.test(&self.field(filter.place), &self.number(filter.place), &filter.test)
     }
 
@@ -643,7 +650,7 @@ impl Writer<'_> {
                     }
                 }
             }
-            Test::Present | Test::Versus(..) => format!("{value} IS NOT NULL"),
+            Test::Present | Test::Versus(..) | Test::Weekdays(_) => format!("{value} IS NOT NULL"),
         }
     }
 }

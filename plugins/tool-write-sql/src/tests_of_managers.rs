@@ -327,3 +327,33 @@ fn a_value_has_names_in_both_languages() {
         ],
     );
 }
+
+#[test]
+fn weekdays_are_conditions() {
+    let on =
+        |days: &str| format!("((strftime('%w', \"ods_orders\".\"ordered_at\") + 6) % 7 + 1) IN ({days})");
+    each(
+        &company(),
+        &[
+            (&["How many orders do we get on Mondays?", "每周一的订单数"], Some(&on("1"))),
+            (
+                &[
+                    "orders on weekends last month",
+                    "number of orders on the weekend by channel",
+                    "周末的订单数",
+                ],
+                Some(&on("6, 7")),
+            ),
+            (&["orders by hour on working days"], Some(&on("1, 2, 3, 4, 5"))),
+            (&["revenue on Sundays"], Some("+ 6) % 7 + 1) IN (7)")),
+            (
+                &[
+                    "average orders per day on Mondays",
+                    "customers who never ordered on Sundays",
+                    "orders not on Mondays",
+                ],
+                None,
+            ),
+        ],
+    );
+}

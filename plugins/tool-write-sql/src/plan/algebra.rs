@@ -208,6 +208,7 @@ impl Teller<'_> {
             }
             Test::Has(Part::Inside, text) => json!({"contains": text}),
             Test::Has(Part::Beginning, text) => json!({"beginsWith": text}),
+            Test::Weekdays(days) => json!({"weekdays": days}),
             Test::Present => json!({"present": true}),
         }
     }

@@ -162,7 +162,8 @@ impl Planner<'_> {
             && meaning.having.is_empty()
             && meaning.without.is_none()
             && meaning.verbs.is_empty();
-        if plain && meaning.bare && meaning.range.is_some() && meaning.unit.is_none() && !meaning.trend {
+        let has_days = meaning.range.is_some() || !meaning.weekdays.is_empty();
+        if plain && meaning.bare && has_days && meaning.unit.is_none() && !meaning.trend {
             meaning.measures.push(Measure::Count(table));
         }
     }

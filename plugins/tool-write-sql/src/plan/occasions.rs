@@ -26,6 +26,7 @@ impl Planner<'_> {
             && meaning.against.is_none()
             && meaning.earlier.is_none()
             && meaning.share.is_none()
+            && meaning.weekdays.is_empty()
             && !(meaning.growth || meaning.cumulative || meaning.of_total)
             && !(meaning.averages_groups || meaning.different || meaning.top || meaning.which);
         let unit = meaning.unit.or_else(|| meaning.trend.then_some(Unit::Month));

@@ -30,6 +30,8 @@ impl Planner<'_> {
         let is_plain = meaning.groups.is_empty()
             && meaning.unit.is_none()
             && !meaning.trend
+            && meaning.weekdays.is_empty()
+            && meaning.cycle.is_none()
             && meaning.against.is_none()
             && meaning.without.is_none()
             && meaning.rank.is_none()

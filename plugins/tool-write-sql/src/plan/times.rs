@@ -21,7 +21,8 @@ impl Planner<'_> {
     pub(super) fn find_time(&self, query: &mut Query) -> Result<(), Unclear> {
         let meaning = &self.meaning;
         let unit = meaning.unit.or_else(|| meaning.trend.then(|| usual_unit(meaning.range)));
-        if unit.is_none() && meaning.range.is_none() && meaning.verbs.is_empty() {
+        let has_days = meaning.range.is_some() || !meaning.weekdays.is_empty();
+        if unit.is_none() && !has_days && meaning.verbs.is_empty() {
             if meaning.new.is_some() {
                 return Err(Unclear::Shape);
             }
@@ -52,7 +53,15 @@ impl Planner<'_> {
         if query.time.is_none() && unit.is_some() {
             return Err(Unclear::Shape);
         }
+        if !meaning.weekdays.is_empty() {
+            // Of what did not happen, and of averages over days, it is open which days count.
+            if query.time.is_none() || meaning.averages_groups {
+                return Err(Unclear::Shape);
+            }
+            query.conditions.push(Filter { place, test: Test::Weekdays(meaning.weekdays.to_vec()) });
+        }
         match (range, unit) {
+            (None, None) if !meaning.weekdays.is_empty() => {}
             _ if let Some(periods) = periods => self.compare(query, place, periods)?,
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
             // Something pending has no time of its approval.

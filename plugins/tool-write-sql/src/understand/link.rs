@@ -302,7 +302,7 @@ fn wins(op: Op, before: &[Piece]) -> bool {
     match op {
         // `please show`: fillers at the start of a question.
         Op::Filler => before.iter().all(|piece| matches!(piece.chunk, Chunk::Op(Op::Filler))),
-        Op::Unit(_) | Op::Order | Op::One | Op::Each1(_) | Op::Is => false,
+        Op::Unit(_) | Op::Order | Op::One | Op::Each1(_) | Op::Is | Op::On(_) => false,
         _ => true,
     }
 }

@@ -82,6 +82,8 @@ pub enum Test {
     Numbers(Vec<f64>),
     Between(f64, f64),
     Days(Range),
+    /// On one of these weekdays: Monday is 1.
+    Weekdays(Vec<u8>),
     /// One of these at least.
     AnyOf(Vec<Test>),
     /// Has this text in it, or begins with it, ignoring case.
@@ -112,6 +114,8 @@ pub struct Meaning {
     pub unit: Option<Unit>,
     /// A grouping by weekdays or hours.
     pub cycle: Option<Cycle>,
+    /// The weekdays that count: Monday is 1.
+    pub weekdays: &'static [u8],
     pub trend: bool,
     /// Whether it asks for the calendar unit that a ranking puts first.
     pub which: bool,

@@ -330,6 +330,8 @@ impl Reader<'_> {
                     return self.unclear();
                 }
             }
+            Op::On(_) if self.keeps_not() || !self.meaning.weekdays.is_empty() => return self.unclear(),
+            Op::On(days) => self.meaning.weekdays = days,
             Op::Trend => self.meaning.trend = true,
             Op::ComparedWith => self.compared = true,
             Op::Earlier(earlier) => {

@@ -155,6 +155,8 @@ pub enum Op {
     Unit(Unit),
     /// `by weekday`; true: `which weekday`.
     Cycle(Cycle, bool),
+    /// `on Mondays`, `on weekends`.
+    On(&'static [u8]),
     /// Asks for the calendar unit: `which month`.
     WhichUnit(Unit),
     Trend,
@@ -185,6 +187,16 @@ pub enum Op {
 use Compare::{AtLeast, AtMost, Equal, Less, More, NotEqual};
 use Func::{Average, Greatest, Least, Median, Sum};
 
+/// The weekdays of words for them: Monday is 1.
+const MONDAYS: &[u8] = &[1];
+const TUESDAYS: &[u8] = &[2];
+const WEDNESDAYS: &[u8] = &[3];
+const THURSDAYS: &[u8] = &[4];
+const FRIDAYS: &[u8] = &[5];
+const SATURDAYS: &[u8] = &[6];
+const SUNDAYS: &[u8] = &[7];
+const WEEKENDS: &[u8] = &[6, 7];
+const WORKDAYS: &[u8] = &[1, 2, 3, 4, 5];
 const AGE: &[&str] = &["age"];
 const PRICE: &[&str] = &["price"];
 const POPULATION: &[&str] = &["population"];
@@ -415,6 +427,21 @@ const ENGLISH: &[(&str, Op)] = &[
         "which weekday|what weekday|which day of the week|what day of the week|on which weekday|on which day of the week|on what day of the week|the weekday|weekday|day of the week",
         Op::Cycle(Cycle::Weekday, true),
     ),
+    ("on mondays|mondays|on monday|on a monday", Op::On(MONDAYS)),
+    ("on tuesdays|tuesdays|on tuesday|on a tuesday", Op::On(TUESDAYS)),
+    ("on wednesdays|wednesdays|on wednesday|on a wednesday", Op::On(WEDNESDAYS)),
+    ("on thursdays|thursdays|on thursday|on a thursday", Op::On(THURSDAYS)),
+    ("on fridays|fridays|on friday|on a friday", Op::On(FRIDAYS)),
+    ("on saturdays|saturdays|on saturday|on a saturday", Op::On(SATURDAYS)),
+    ("on sundays|sundays|on sunday|on a sunday", Op::On(SUNDAYS)),
+    (
+        "on weekends|on the weekend|at weekends|at the weekend|weekends|on a weekend|during weekends",
+        Op::On(WEEKENDS),
+    ),
+    (
+        "on weekdays|on working days|on workdays|on work days|working days|workdays|during the week",
+        Op::On(WORKDAYS),
+    ),
     (
         "by hour|per hour|each hour|for each hour|hourly|by hour of the day|by hour of day|per hour of the day|by time of day|by the hour",
         Op::Cycle(Cycle::Hour, false),
@@ -545,6 +572,15 @@ const CHINESE: &[(&str, Op)] = &[
         Op::Cycle(Cycle::Weekday, false),
     ),
     ("星期几|周几|哪个星期几", Op::Cycle(Cycle::Weekday, true)),
+    ("周末|每个周末|周末的", Op::On(WEEKENDS)),
+    ("工作日|平日|工作日的", Op::On(WORKDAYS)),
+    ("每周一|每个周一|每个星期一", Op::On(MONDAYS)),
+    ("每周二|每个周二|每个星期二", Op::On(TUESDAYS)),
+    ("每周三|每个周三|每个星期三", Op::On(WEDNESDAYS)),
+    ("每周四|每个周四|每个星期四", Op::On(THURSDAYS)),
+    ("每周五|每个周五|每个星期五", Op::On(FRIDAYS)),
+    ("每周六|每个周六|每个星期六", Op::On(SATURDAYS)),
+    ("每周日|每个周日|每个星期日|每个星期天", Op::On(SUNDAYS)),
     ("按小时|每小时|各小时|每个小时|分时段|按时段|各时段|每个时段", Op::Cycle(Cycle::Hour, false)),
     ("几点|哪个时段|哪个小时|几点钟|哪个钟头", Op::Cycle(Cycle::Hour, true)),
     ("哪天|哪一天|哪日", Op::WhichUnit(Unit::Day)),

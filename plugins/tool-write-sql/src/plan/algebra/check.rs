@@ -81,7 +81,7 @@ impl Reader<'_> {
             Test::Number(..) | Test::Numbers(_) | Test::Between(..) | Test::Versus(..) => {
                 self.is_number(place, "a comparison with a number")
             }
-            Test::Days(_) => self.is_time(place),
+            Test::Days(_) | Test::Weekdays(_) => self.is_time(place),
             Test::Among(..) | Test::Has(..) if self.schema().field(place).kind() == Kind::Number => {
                 Err(format!(
                     "{} holds numbers: compare it with `equal` or `among`",
@@ -89,7 +89,7 @@ impl Reader<'_> {
                 ))
             }
             Test::AnyOf(tests) => tests.iter().try_for_each(|test| match test {
-                Test::Versus(..) => Err("anyOf: numbers, texts and days only".to_owned()),
+                Test::Versus(..) | Test::Weekdays(_) => Err("anyOf: numbers, texts and days only".to_owned()),
                 test => self.check_test(place, test),
             }),
             Test::Among(..) | Test::Has(..) | Test::Present => Ok(()),

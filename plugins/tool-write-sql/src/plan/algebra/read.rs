@@ -76,6 +76,7 @@ const TEST: &[&str] = &[
     "contains",
     "beginsWith",
     "anyOf",
+    "weekdays",
     "present",
 ];
 const OF: &[&str] = &["of"];
@@ -376,6 +377,10 @@ impl Reader<'_> {
                 Test::AnyOf(tests)
             }
             "from" | "before" => Test::Days(self.range(value, at.trim_end_matches(&format!(".{name}")))?),
+            "weekdays" => {
+                let day = |day: &Value| u8::try_from(day.as_u64()?).ok().filter(|day| (1..=7).contains(day));
+                Test::Weekdays(list(given, &at, "weekdays from 1, Monday, to 7", day)?)
+            }
             "present" if *given == true => Test::Present,
             "present" => return Err(format!("{at}: true")),
             _ => return compared(name, given, &at),

@@ -123,7 +123,13 @@ impl Reader<'_> {
                 || matches!(
                     &piece.chunk,
                     Chunk::Op(
-                        Op::Of | Op::ComparedWith | Op::Earlier(_) | Op::Over(_) | Op::Growth | Op::Chart(_)
+                        Op::Of
+                            | Op::ComparedWith
+                            | Op::Earlier(_)
+                            | Op::Over(_)
+                            | Op::Growth
+                            | Op::On(_)
+                            | Op::Chart(_)
                     )
                 )
                 || piece.text.eq_ignore_ascii_case("in")
