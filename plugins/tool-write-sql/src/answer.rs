@@ -17,6 +17,7 @@ use crate::plan::{
 use crate::schema::{Kind, Schema};
 use crate::sql;
 use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
+use crate::understand::names::Named;
 use crate::understand::{self, Several};
 use crate::words::chinese::is_han;
 use crate::words::phrases::Chart;
@@ -130,8 +131,13 @@ impl<'m> Conversation<'m> {
         let Some(last) = &self.last else { return alone.map(|alone| (alone, false)) };
         let said = Message::of(message);
         let is_whole = |alone: &Understood| said.asks() && !alone.meaning.tables.is_empty();
-        let is_grouped =
-            !last.meaning.groups.is_empty() || last.meaning.unit.is_some() || last.meaning.cycle.is_some();
+        // What a few words leave out, the question before says.
+        let earlier = &last.meaning;
+        let is_grouped = !earlier.groups.is_empty()
+            || earlier.unit.is_some()
+            || earlier.cycle.is_some()
+            || earlier.range.is_some()
+            || !earlier.filters.is_empty();
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
@@ -165,6 +171,15 @@ struct Understood {
     repaired: Vec<(String, String)>,
     /// Several things had a name of the question.
     is_chosen: bool,
+}
+
+/// The query of a question in which a word means one of the things that it may mean.
+pub fn reading(question: &str, word: &str, thing: &Named, known: &Known<'_>, today: Day) -> Option<Value> {
+    let read = understand::read(question, known, today).with(word, thing);
+    let labels = Labels { schema: known.schema, chinese: is_chinese(question) };
+    let meaning = read.meaning(known, None).ok()?;
+    let query = plan::plan(known, meaning, labels, today).ok()?;
+    Some(algebra::told(&query, known.schema))
 }
 
 /// Understands a question by itself.

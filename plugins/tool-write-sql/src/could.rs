@@ -20,6 +20,9 @@ const TABLES_MAX: usize = 10;
 /// The most suggestions that are tried: a refusal must not take much longer than an answer.
 const TRIED_MAX: usize = 30;
 
+/// Words before an unknown one that go with it.
+const LEADS: [&str; 7] = ["by", "per", "from", "in", "with", "of", "for"];
+
 /// Questions near to one that was refused, the nearest first: with a value that it nearly names, without its unknown words,
 /// of the numbers and kinds that it names; then about the tables that it names, or else about the first ones.
 pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
@@ -91,17 +94,19 @@ fn with_near_values(question: &str, texts: &[String], known: &Known<'_>) -> Vec<
 fn without(question: &str, unknown: &[String]) -> Option<String> {
     let mut rest = words::without_end(question).to_owned();
     for word in unknown {
-        let at = rest.find(word.as_str())?;
+        let at = rest.find(word.as_str()).filter(|_| word.is_ascii())?;
+        // `orders by courier`, and not `customers outside Beijing`.
+        let lead = rest[..at].trim_end().rsplit(' ').next()?.to_lowercase();
+        if !LEADS.contains(&lead.as_str()) {
+            return None;
+        }
         let (mut head, tail) = (rest[..at].trim_end(), rest[at + word.len()..].trim_start());
         while let Some((shorter, last)) = head.rsplit_once(' ')
             && phrases::says_little(&last.to_lowercase())
         {
             head = shorter.trim_end();
         }
-        rest = match word.is_ascii() {
-            true => format!("{head} {tail}"),
-            false => format!("{head}{tail}"),
-        };
+        rest = format!("{head} {tail}");
     }
     let rest = rest.trim();
     let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
@@ -113,7 +118,10 @@ fn without(question: &str, unknown: &[String]) -> Option<String> {
 fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
     let labels = Labels { schema, chinese };
     let field = |place: &Place| labels.field(*place).replace('_', " ");
-    let days = parts.days.as_deref().unwrap_or_default();
+    // A year of four digits may be a number, and a half one of something else.
+    let is_clear =
+        |days: &&str| days.parse::<f64>().is_err() && !days.contains("half") && !days.contains('半');
+    let days = parts.days.as_deref().filter(is_clear).unwrap_or_default();
     let kinds: Vec<String> = parts.kinds.iter().map(field).collect();
     let numbers: Vec<String> = parts
         .numbers

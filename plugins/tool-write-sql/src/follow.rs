@@ -64,7 +64,19 @@ const POLITE_AT_END: &[&str] =
 const PRONOUNS: &[&str] =
     &["it", "them", "those", "they", "their", "these", "this one", "the result", "the results"];
 /// Words that say that something is one more.
-const ADDS: &[&str] = &["also", "and also", "too", "as well", "additionally", "还要", "同时", "并且"];
+const ADDS: &[&str] = &[
+    "also",
+    "and also",
+    "too",
+    "as well",
+    "additionally",
+    "split by",
+    "broken down by",
+    "break down by",
+    "还要",
+    "同时",
+    "并且",
+];
 /// Words that ask, which a whole question has.
 const ASKING: &[&str] =
     &["how many", "how much", "what", "which", "who", "list", "show", "多少", "哪", "几", "谁", "什么"];
@@ -115,7 +127,8 @@ impl<'m> Message<'m> {
 
     /// Whether it is a whole question, although it begins with `and`.
     pub fn asks(self) -> bool {
-        let lower = self.text.to_lowercase();
+        // `what about orders?` asks only by its mark.
+        let lower = if self.marked { bare(self.text) } else { self.text.to_owned() }.to_lowercase();
         ASKING.iter().any(|word| has_words(&lower, word))
     }
 
@@ -248,16 +261,25 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
     if message.takes_away() {
         return without_condition(meaning, &part);
     }
-    let others: Vec<usize> =
-        part.tables.iter().copied().filter(|table| !earlier.tables.contains(table)).collect();
+    // `only gold customers` is a condition.
+    let is_condition = |table: &usize| part.filters.iter().any(|filter| filter.place.table == *table);
+    let is_new = |table: &usize| !earlier.tables.contains(table) && !is_condition(table);
+    let others: Vec<usize> = part.tables.iter().copied().filter(is_new).collect();
     let compares = part.against.is_some();
     let is_one_number = earlier.measures.len() + earlier.items.len() == 1
         && earlier.rank.is_none()
         && earlier.order.is_none()
         && earlier.share.is_none();
+    if earlier.whole.is_some() && !(part.measures.is_empty() && part.items.is_empty()) {
+        return None;
+    }
     match &others[..] {
         _ if !part.measures.is_empty() || !part.items.is_empty() => {
             replace_numbers(&mut meaning, &part, message.adds())?;
+        }
+        // `orders too`
+        [table] if is_one_number && names_only_tables(&part) && message.adds() => {
+            meaning.measures.push(Measure::Count(*table));
         }
         // `and customers?`
         [table] if is_one_number && names_only_tables(&part) => {
@@ -278,6 +300,8 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         meaning.range = Some(before(range, shift)?);
     }
     match (part.range, part.against, earlier.range) {
+        // A day, or a year, is not compared with a month.
+        (Some(other), Some(Against::Now), Some(known)) if other.unit() != known.unit() => return None,
         // `compared to September`, after October
         (Some(other), Some(Against::Now), Some(known)) => compare(&mut meaning, known, other),
         (Some(range), ..) => {
@@ -337,7 +361,10 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         }
         // What had one value only is told apart now.
         let named = |filter: &Filter| part.filters.iter().any(|one| one.place == filter.place);
-        meaning.filters.retain(|filter| !part.groups.contains(&Group::Field(filter.place)) || named(filter));
+        let is_one = |filter: &Filter| matches!(&filter.test, Test::Among(values, true) if values.len() == 1);
+        meaning.filters.retain(|filter| {
+            !is_one(filter) || !part.groups.contains(&Group::Field(filter.place)) || named(filter)
+        });
         meaning.per |= part.per;
         meaning.groups.extend(
             part.groups.iter().copied().filter(|group| !earlier.groups.contains(group) || !message.adds()),
@@ -349,19 +376,27 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
             meaning.one = part.one && part.limit.is_none();
         }
         (None, Some((by, _)), Some((_, greatest))) => meaning.rank = Some((by, greatest)),
+        // `by price`, after `bottom 5 products`
+        (None, Some((by, _)), None) if meaning.top => meaning.rank = Some((by, !meaning.least)),
         (None, order @ Some(_), None) => meaning.order = order,
         _ => {}
     }
     if part.limit.is_some() {
         meaning.limit = part.limit;
         // `only the top 5`: of groups, or of months
-        if meaning.rank.is_none() && meaning.order.is_none() {
+        if let Some((by, _)) = meaning.rank.filter(|_| part.top) {
+            meaning.rank = Some((by, !part.least));
+        } else if meaning.rank.is_none() && meaning.order.is_none() {
             if meaning.measures.is_empty() && (!meaning.groups.is_empty() || meaning.unit.is_some()) {
                 let sums = meaning.items.drain(..).map(|item| Measure::Made(Func::Sum, item));
                 meaning.measures = sums.collect();
             }
             meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), !part.least));
             meaning.which = meaning.groups.is_empty() && meaning.unit.is_some();
+            // `only the top 3` of a list: by what is open.
+            if meaning.rank.is_none() {
+                return None;
+            }
         }
     }
     meaning.having.retain(|(known, ..)| part.having.iter().all(|(measure, ..)| measure != known));

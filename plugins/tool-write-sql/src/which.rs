@@ -3,7 +3,7 @@
 
 use lakeport_sdk::serde_json::Value;
 
-use crate::answer::{answer_of, layer};
+use crate::answer::{self, answer_of, layer};
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::labels::Labels;
@@ -28,20 +28,21 @@ pub fn readings(
 ) -> Vec<String> {
     let asked = Open { question, known, labels: Labels { schema: known.schema, chinese } };
     let readings = match unclear {
-        Unclear::Ambiguous(word) => asked.of_word(word),
+        Unclear::Ambiguous(word) => asked.of_word(word, today),
         Unclear::NoRank => asked.by_numbers(today),
         _ => return Vec::new(),
     };
     let mut found: Vec<(String, Value)> = Vec::new();
     let mut tried = 0;
-    for phrasings in readings {
+    for Reading { phrasings, query: meant } in readings {
         if found.len() == READINGS_MAX || tried >= TRIED_MAX {
             break;
         }
         tried += phrasings.len();
+        // It says what is meant, and nothing else.
         let answered = phrasings.into_iter().find_map(|text| {
             let query = answer_of(&text, known, today).ok()?.query;
-            Some((text, query))
+            meant.as_ref().is_none_or(|meant| *meant == query).then_some((text, query))
         });
         if let Some((text, query)) = answered
             && found.iter().all(|(_, other)| *other != query)
@@ -53,6 +54,14 @@ pub fn readings(
     if found.len() > 1 { found.into_iter().map(|(text, _)| text).collect() } else { Vec::new() }
 }
 
+/// One of the readings of a question.
+struct Reading {
+    /// Questions that may say it, the best one first.
+    phrasings: Vec<String>,
+    /// Its query, where that is known.
+    query: Option<Value>,
+}
+
 /// A question that leaves something open.
 struct Open<'a> {
     question: &'a str,
@@ -61,8 +70,8 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// For each thing that a word may mean, the phrasings that say so, the best one first.
-    fn of_word(&self, word: &str) -> Vec<Vec<String>> {
+    /// Each thing that a word may mean.
+    fn of_word(&self, word: &str, today: Day) -> Vec<Reading> {
         let Some(at) = self.question.to_lowercase().find(&word.to_lowercase()) else { return Vec::new() };
         let (Some(before), Some(after)) = (self.question.get(..at), self.question.get(at + word.len()..))
         else {
@@ -79,14 +88,15 @@ impl Open<'_> {
         };
         // `execution failure rate`
         let is_noun = before.trim().is_empty() || after.trim_start().to_lowercase().starts_with("rate");
-        let phrasings = |named: &Named| -> Vec<String> {
+        let reading = |named: &Named| {
             let mut instead = self.instead(word, named);
             if is_noun {
                 instead.reverse();
             }
-            instead.into_iter().map(says).collect()
+            let query = answer::reading(self.question, word, named, self.known, today)?;
+            Some(Reading { phrasings: instead.into_iter().map(says).collect(), query: Some(query) })
         };
-        things.iter().map(phrasings).collect()
+        things.iter().filter_map(reading).collect()
     }
 
     /// What may stand instead of a word to say which thing it means.
@@ -117,7 +127,7 @@ impl Open<'_> {
     }
 
     /// For each amount, and each kind of rows, the question ranked by it.
-    fn by_numbers(&self, today: Day) -> Vec<Vec<String>> {
+    fn by_numbers(&self, today: Day) -> Vec<Reading> {
         let schema = self.known.schema;
         let named = understand::named_tables(self.question, self.known, today);
         let mut tables: Vec<usize> = (0..schema.tables.len()).collect();
@@ -132,9 +142,12 @@ impl Open<'_> {
         let counts = tables.iter().filter(|table| !named.contains(table));
         let counts = counts.map(|table| self.labels.measure(Measure::Count(*table)));
         let question = words::without_end(self.question);
-        let by = |number: String| match self.labels.chinese {
-            true => vec![format!("按{number}{question}"), format!("{number}{question}")],
-            false => vec![format!("{question} by {}", number.replace('_', " "))],
+        let by = |number: String| {
+            let phrasings = match self.labels.chinese {
+                true => vec![format!("按{number}{question}"), format!("{number}{question}")],
+                false => vec![format!("{question} by {}", number.replace('_', " "))],
+            };
+            Reading { phrasings, query: None }
         };
         amounts.chain(counts).map(by).collect()
     }

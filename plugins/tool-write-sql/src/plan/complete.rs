@@ -10,12 +10,108 @@ use crate::understand::names::{Named, Names};
 use crate::words::english;
 use crate::words::phrases::{Compare, Func};
 
+/// The most different values of a field whose values are kinds, and no names.
+const KINDS_MAX: usize = 12;
+
 fn ends_as_identifier(name: &str) -> bool {
     let words = english::name_words(name);
     words.last().is_some_and(|last| matches!(last.as_str(), "id" | "code" | "no" | "key" | "name"))
 }
 
 impl Planner<'_> {
+    /// Whether a field tells kinds of rows apart, of which each has many: cities, and no names.
+    pub(super) fn is_kind(&self, place: Place) -> bool {
+        let field = self.schema.field(place);
+        field.kind() == Kind::Text
+            && field.values.len() <= KINDS_MAX
+            && self.schema.title(place.table) != Some(place)
+            && self.schema.key(place.table) != Some(place)
+            && !self.links.is_child(place)
+            && !ends_as_identifier(&field.name)
+    }
+
+    /// Whether kinds are asked for, and nothing else.
+    pub(super) fn asks_for_kinds(&self) -> bool {
+        let items = &self.meaning.items;
+        !items.is_empty() && items.iter().all(|item| self.is_kind(*item))
+    }
+
+    /// `cities without orders`, `regions by population`: kinds by what is said of single rows.
+    pub(super) fn refuses_kinds(&self) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        if !self.asks_for_kinds() || !meaning.measures.is_empty() {
+            return Ok(());
+        }
+        let by_number = |by: Option<(By, bool)>| match by {
+            Some((By::Field(place), _)) => self.schema.field(place).is_number() && !self.sums(place),
+            _ => false,
+        };
+        let lacks = meaning.without.is_some();
+        let orders = by_number(meaning.order);
+        // `the owner of the largest table` says whose row it is.
+        let ranks = by_number(meaning.rank) && meaning.tables.is_empty();
+        if lacks || orders || ranks { Err(Unclear::Shape) } else { Ok(()) }
+    }
+
+    /// `customers by revenue`, `products by quantity`: each by the sum of what it has of it.
+    pub(super) fn order_by_sums(&mut self) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        let by = meaning.rank.or(meaning.order);
+        let (Some((By::Field(place), greatest)), [], []) = (by, &meaning.measures[..], &meaning.groups[..])
+        else {
+            return Ok(());
+        };
+        let [entity] = meaning.tables[..] else { return Ok(()) };
+        let is_of_others = place.table != entity
+            && meaning.items.is_empty()
+            && self.has_one(place.table, entity)
+            && !self.has_one(entity, place.table)
+            && sums::is_of_no_row(self.schema.field(place));
+        if !is_of_others || meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some() {
+            return Ok(());
+        }
+        let measure = Measure::Made(Func::Sum, place);
+        let by = Some((By::Measure(measure), greatest));
+        let meaning = &mut self.meaning;
+        meaning.measures.push(measure);
+        meaning.groups.push(Group::Table(entity));
+        if meaning.rank.is_some() {
+            meaning.rank = by;
+        } else {
+            meaning.order = by;
+        }
+        Ok(())
+    }
+
+    /// `北京和上海哪个销售额最高`: the one of these that is first.
+    pub(super) fn rank_of_sides(&mut self) {
+        let meaning = &self.meaning;
+        let is_side =
+            |filter: &&Filter| matches!(&filter.test, Test::Among(values, true) if values.len() > 1);
+        let mut sides = meaning.filters.iter().filter(is_side);
+        let (Some(side), None) = (sides.next(), sides.next()) else { return };
+        let (Some((by, greatest)), [], []) = (meaning.rank, &meaning.groups[..], &meaning.items[..]) else {
+            return;
+        };
+        let place = side.place;
+        let measure = match by {
+            By::Field(number) if self.sums(number) && meaning.measures.is_empty() => {
+                Measure::Made(Func::Sum, number)
+            }
+            By::Measure(measure) if meaning.tables.iter().all(|table| *table == measure.table()) => measure,
+            _ => return,
+        };
+        if !self.has_one(measure.table(), place.table) {
+            return;
+        }
+        let meaning = &mut self.meaning;
+        meaning.joined.retain(|joined| *joined != place);
+        meaning.measures = vec![measure];
+        meaning.groups = vec![Group::Field(place)];
+        meaning.rank = Some((By::Measure(measure), greatest));
+        meaning.one = true;
+    }
+
     /// `Who are our top 5 customers?` By what they bought, if something says that.
     pub(super) fn rank_by_sales(&mut self, names: &Names) {
         let meaning = &self.meaning;
@@ -235,6 +331,10 @@ impl Planner<'_> {
     pub(super) fn nothing_is_left(&self) -> Result<(), Unclear> {
         let meaning = &self.meaning;
         let is_ordered = meaning.rank.is_some() || meaning.order.is_some();
+        // `the weekday with the most orders by channel`: of each channel.
+        if meaning.cycle.is_some() && meaning.rank.is_some() && !meaning.groups.is_empty() {
+            return Err(Unclear::Shape);
+        }
         // `which month` without a ranking.
         if meaning.which && (!matches!(meaning.rank, Some((By::Measure(_), _))) || !meaning.groups.is_empty())
         {
@@ -276,6 +376,11 @@ impl Planner<'_> {
         };
         let told_apart =
             !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some();
+        // `What sells best?` is no single sale.
+        let is_extreme = |measure: &Measure| matches!(measure, Measure::Made(Func::Greatest | Func::Least, place) if sums::flows(self.schema.field(*place)));
+        if meaning.measures.iter().any(is_extreme) {
+            return Err(Unclear::Shape);
+        }
         if meaning.measures.iter().any(of_sales) && told_apart {
             return Err(Unclear::Shape);
         }
@@ -471,6 +576,7 @@ impl Planner<'_> {
 
     /// Groups the numbers where no word like `per` does.
     pub(super) fn complete_groups(&mut self) -> Result<(), Unclear> {
+        let kinds = self.asks_for_kinds();
         let meaning = &mut self.meaning;
         if meaning.measures.is_empty() {
             return if meaning.groups.is_empty() { Ok(()) } else { Err(Unclear::Shape) };
@@ -485,7 +591,7 @@ impl Planner<'_> {
         let is_whole = (meaning.unit.is_none() || ranks_in_units) && meaning.cycle.is_none();
         if meaning.groups.is_empty() && is_whole && (ranked || first_item.is_some()) {
             meaning.groups = match first_item {
-                Some(table) if others.contains(&table) => vec![Group::Table(table)],
+                Some(table) if others.contains(&table) && !kinds => vec![Group::Table(table)],
                 // `top 10 customers by orders and their revenue`: an amount is no kind.
                 Some(_) if meaning.items.iter().any(|item| sums::adds_up(self.schema.field(*item))) => {
                     return Err(Unclear::Shape);
@@ -511,6 +617,21 @@ impl Planner<'_> {
         if meaning.rank.is_some() && matches!(meaning.rank, Some((By::Field(_), _))) {
             return Err(Unclear::Shape);
         }
+        // The customers of each order: there is one.
+        let base = counted[0];
+        let is_one = |group: &Group| match group {
+            Group::Table(table) => self.has_one(*table, base) && !self.has_one(base, *table),
+            Group::Field(_) => false,
+        };
+        if matches!(self.meaning.measures[..], [Measure::Count(_)]) && self.meaning.groups.iter().any(is_one)
+        {
+            return Err(Unclear::Shape);
+        }
+        // A table beside it, of whose rows none is the group of one of these.
+        if self.meaning.groups.iter().any(|group| self.is_beside(base, group.table())) {
+            return Err(Unclear::Shape);
+        }
+        let meaning = &self.meaning;
         // `the best customers per city` asks for a ranking in each group.
         let grouped: Vec<usize> = meaning.groups.iter().map(|group| group.table()).collect();
         let way =
@@ -525,6 +646,12 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         Ok(())
+    }
+
+    /// Whether the way from a table to another one leads over what both refer to: its rows do not belong together.
+    fn is_beside(&self, table: usize, other: usize) -> bool {
+        let way = self.links.way(&[table], other, self.schema.tables.len()).unwrap_or_default();
+        way.windows(2).any(|pair| pair[0].up && !pair[1].up)
     }
 
     pub(super) fn sums(&self, place: Place) -> bool {

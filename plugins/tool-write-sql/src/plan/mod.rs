@@ -58,7 +58,10 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     }
     let set = planner.set_of_days()?;
     planner.sums_of_things()?;
+    planner.rank_of_sides();
     planner.rank_by_sales(&known.names);
+    planner.refuses_kinds()?;
+    planner.order_by_sums()?;
     planner.rank_in_each();
     let counted = planner.count_of_groups();
     planner.average_of_groups();
@@ -87,6 +90,16 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     }
     if let Some(table) = counted {
         query.count_groups(planner.labels.measure(Measure::Count(table)));
+    }
+    // `sold in Shanghai but not in Beijing`, of the same row.
+    let is_among =
+        |filter: &Filter, wanted: bool| matches!(&filter.test, Test::Among(_, among) if *among == wanted);
+    let contradicts = |filter: &Filter| {
+        is_among(filter, true)
+            && query.conditions.iter().any(|other| other.place == filter.place && is_among(other, false))
+    };
+    if query.conditions.iter().any(contradicts) {
+        return Err(Unclear::Shape);
     }
     // What is said of rows that must not exist cannot be told apart.
     if query.reads_only_its_tables() { Ok(query) } else { Err(Unclear::Shape) }

@@ -39,6 +39,11 @@ impl Planner<'_> {
                 continue;
             }
             let way = self.way(&joined, table)?;
+            // What happened to the workflow of an execution is not that of the execution.
+            let is_beside = way.windows(2).any(|pair| pair[0].up && !pair[1].up);
+            if is_beside && !self.meaning.measures.is_empty() {
+                return Err(Unclear::Shape);
+            }
             if !way.iter().all(|step| step.up) {
                 self.add(query, &mut joined, table)?;
             }

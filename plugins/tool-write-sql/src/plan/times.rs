@@ -141,6 +141,9 @@ impl Planner<'_> {
                 events.push(other);
             }
         }
+        // The customers of what was sold are no events.
+        let all = events.clone();
+        events.retain(|event| !all.iter().any(|other| other != event && self.has_one(*other, *event)));
         match events[..] {
             [] => Ok(table),
             [only] => Ok(only),

@@ -34,6 +34,17 @@ impl Reader<'_> {
             self.meaning.tables.push(place.table);
         }
         // `Beijing city`, `failed status`: the field repeats the value's.
+        // `the products that were sold in Nanjing`
+        if self.pieces[self.at].text.eq_ignore_ascii_case("sold")
+            && self.meaning.measures.is_empty()
+            && self.waiting.is_empty()
+            && let Last::Table(table) = self.last
+            && self.steps_up(place.table, table) == Some(1)
+        {
+            self.meaning.tables.push(place.table);
+            self.last = Last::Nothing;
+            return Ok(());
+        }
         let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
         if self.last == Last::Value && self.meaning.filters.iter().any(is_valued) {
             return Ok(());
@@ -141,7 +152,8 @@ impl Reader<'_> {
                 if top || self.meaning.limit.is_some() {
                     self.rank(By::Field(place), !self.meaning.least)
                 } else {
-                    self.order(place, None)
+                    // `cities by revenue`: the greatest first.
+                    self.order(place, sums::adds_up(self.schema.field(place)).then_some(true))
                 }
             }
             Some(Waiting::By) => {

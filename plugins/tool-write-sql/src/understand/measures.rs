@@ -126,6 +126,14 @@ impl Reader<'_> {
 
     /// `订单数`, `失败次数`, `发布次数`.
     pub(super) fn count_before(&mut self) -> Result<(), Unclear> {
+        // `订单数和退款数`: the condition is of the latter only.
+        let is_joint = |piece: &Piece| matches!(piece.chunk, Chunk::Op(Op::And) | Chunk::Mark);
+        if self.last == Last::Value
+            && !self.meaning.measures.is_empty()
+            && self.pieces[..self.at].iter().any(is_joint)
+        {
+            return self.unclear();
+        }
         let measure = match self.last {
             Last::Table(table) => Measure::Count(table),
             Last::Field(place)

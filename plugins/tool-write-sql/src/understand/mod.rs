@@ -70,6 +70,14 @@ impl Read {
         read::meaning(known, &self.pieces, preferred)
     }
 
+    /// The same, with this of the things that a word may mean.
+    pub fn with(mut self, word: &str, thing: &names::Named) -> Read {
+        for piece in self.pieces.iter_mut().filter(|piece| piece.text == word) {
+            piece.chunk = link::Chunk::Named(vec![thing.clone()]);
+        }
+        self
+    }
+
     /// What it names.
     pub fn parts(&self, schema: &Schema) -> Parts {
         let mut parts = Parts::default();

@@ -16,7 +16,7 @@ const UNITS: &[&str] = &["second", "seconds", "ms", "millis", "bytes", "yuan", "
 const TIMES: &[&str] = &["at", "time", "date", "on", "day"];
 /// Words that do not name a field alone, as a suffix of its name.
 const VAGUE: &[&str] =
-    &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2"];
+    &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2", "person"];
 /// The longest part of a comment that can be a name, in characters.
 const COMMENT_NAME_MAX: usize = 10;
 

@@ -162,6 +162,15 @@ impl Reader<'_> {
     }
 
     pub(super) fn between(&mut self) -> Result<(), Unclear> {
+        // `orders between 9 and 12`: hours, or amounts.
+        let is_hour = |piece: &Piece| matches!(piece.chunk, Chunk::Number(number) if number <= 24.0);
+        let numbers: Vec<&Piece> = self.pieces[self.at + 1..].iter().take(3).collect();
+        if matches!(self.last, Last::Table(_) | Last::Measure(Measure::Count(_)))
+            && numbers.first().is_some_and(|piece| is_hour(piece))
+            && numbers.last().is_some_and(|piece| is_hour(piece))
+        {
+            return self.unclear();
+        }
         match self.last {
             Last::Field(place)
                 if self.schema.field(place).is_number() && self.meaning.items.last() == Some(&place) =>

@@ -121,6 +121,17 @@ impl Reader<'_> {
         next.is_some_and(|next| matches!(next.as_str(), "on" | "onward" | "onwards"))
     }
 
+    /// `growth from September to October`, and not `9月1日到9月15日app和web的对比`, whose days go from the one to the other.
+    fn compares_ends(&self, first: Range) -> bool {
+        let is_growth = |piece: &super::link::Piece| matches!(piece.chunk, Chunk::Op(Op::Growth));
+        let is_over = |piece: &super::link::Piece| matches!(piece.chunk, Chunk::Op(Op::Over(_)));
+        let asks = match self.is_chinese_here() {
+            true => self.pieces.iter().any(is_growth),
+            false => self.asks_for_growth(),
+        };
+        asks && !self.pieces.iter().any(is_over) && first.length() != Some(1)
+    }
+
     fn asks_for_growth(&self) -> bool {
         let asks = |piece: &super::link::Piece| {
             matches!(piece.chunk, Chunk::Op(Op::Growth | Op::Over(_) | Op::ComparedWith))
@@ -142,7 +153,7 @@ impl Reader<'_> {
                 && self.pieces.get(self.at + 3).is_some_and(|piece| piece.chunk == Chunk::Op(Op::Within));
         match self.pieces.get(self.at + 2).map(|piece| &piece.chunk) {
             // `growth from September to October`
-            Some(Chunk::Range(last)) if goes_on && range.from < last.from && self.asks_for_growth() => {
+            Some(Chunk::Range(last)) if goes_on && range.from < last.from && self.compares_ends(range) => {
                 self.at += 2;
                 self.meaning.against = Some(Against::Days(range));
                 Ok(*last)

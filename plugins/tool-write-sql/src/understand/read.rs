@@ -212,8 +212,12 @@ impl Reader<'_> {
             Op::Count => self.count()?,
             Op::New => self.new = true,
             Op::Share => self.share = Some(self.share_here()),
+            // `销售额和占比`
+            Op::Rate if self.is_joined() => return self.unclear(),
             // `各渠道销售额占比`
-            Op::Rate if matches!(self.last, Last::Field(_) | Last::Measure(_) | Last::Table(_)) => {
+            Op::Rate
+                if matches!(self.last, Last::Field(_) | Last::Measure(_) | Last::Table(_) | Last::Group) =>
+            {
                 self.share = Some(Whole::Numbers);
             }
             // `订单金额超过1000的占比`
@@ -663,6 +667,7 @@ impl Reader<'_> {
         // `English is not the official language`: no row has both.
         if not
             && self.last == Last::Value
+            && self.is_value_said_not()
             && let Some(Filter { place: other, test: Test::Among(_, among @ true) }) =
                 self.meaning.filters.last_mut()
             && other.table == place.table
@@ -706,11 +711,26 @@ impl Reader<'_> {
             None if or || is_known => return Err(Unclear::Shape),
             None => {}
         }
-        if not && !self.meaning.tables.contains(&place.table) {
+        if not && (self.is_lacking() || !self.meaning.tables.contains(&place.table)) {
             self.meaning.turned.push(place);
         }
         self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], !not) });
         Ok(())
+    }
+
+    /// Whether the last negation is a `without`.
+    pub(super) fn is_lacking(&self) -> bool {
+        let not = self.pieces[..self.at].iter().rev().find(|piece| piece.chunk == Chunk::Op(Op::Not));
+        not.is_some_and(|not| finish::LACKING.contains(&not.text.to_lowercase().as_str()))
+    }
+
+    /// `English is not the official language`: a value is said not to be what follows; not `in Wuhan are not basic`.
+    fn is_value_said_not(&self) -> bool {
+        let mut before = self.pieces[..self.at].iter().rev();
+        let said = before.by_ref().take_while(|piece| !piece.chunk.may_be_value());
+        let is_said = said.into_iter().any(|piece| piece.text.eq_ignore_ascii_case("is"));
+        let lead = before.next().map(|piece| piece.text.to_lowercase());
+        is_said && !lead.is_some_and(|lead| matches!(lead.as_str(), "in" | "from" | "of" | "at" | "on"))
     }
 
     /// Whether `and`, `versus` or a comma precedes directly.
@@ -734,8 +754,11 @@ impl Reader<'_> {
         };
         let place = filter.place;
         self.meaning.share = Some(filter);
-        // `number of` would be another measure.
-        self.meaning.measures.retain(|measure| *measure != Measure::Count(place.table));
+        // `number of` would be another measure; `orders and the refund rate` are two.
+        let is_joint = |piece: &Piece| matches!(piece.chunk, Chunk::Op(Op::And) | Chunk::Mark);
+        if !self.pieces[..self.at].iter().any(is_joint) {
+            self.meaning.measures.retain(|measure| *measure != Measure::Count(place.table));
+        }
         self.take_last(|waiting| matches!(waiting, Waiting::Count));
         self.measure(Measure::Share(place))
     }

@@ -15,6 +15,20 @@ impl Reader<'_> {
         if self.is_unit(named) {
             return Ok(());
         }
+        // `broken down by month`, where summaries have a field of that name
+        let is_exact = named.iter().any(|named| match named {
+            Named::Field(place, Fit::Whole) => {
+                self.schema.field(*place).name.eq_ignore_ascii_case(&self.pieces[self.at].text)
+            }
+            _ => false,
+        });
+        if matches!(self.waiting.last(), Some(Waiting::Each | Waiting::By))
+            && !is_exact
+            && let Some(unit) = Unit::called(&self.pieces[self.at].text.to_lowercase())
+        {
+            self.waiting.pop();
+            return self.unit(unit);
+        }
         // `by category and month`, where summaries have a field of that name
         if self.is_second_group()
             && let Some(unit) = Unit::called(&self.pieces[self.at].text.to_lowercase())
@@ -499,8 +513,8 @@ impl Reader<'_> {
             self.meaning.items.pop();
         }
         self.value(place, value)?;
-        // `languages other than English`: there is another one.
-        if is_introduced {
+        // `languages other than English`: there is another one; not `tasks without the status failed`.
+        if is_introduced && !self.is_lacking() {
             self.meaning.turned.retain(|turned| *turned != place);
         }
         Ok(())

@@ -268,7 +268,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Earlier(Earlier::Year),
     ),
     (
-        "month over month|month-over-month|mom|week over week|wow|quarter over quarter|qoq|day over day|period over period",
+        "month over month|month-over-month|month on month|week on week|quarter on quarter|mom|week over week|wow|quarter over quarter|qoq|day over day|period over period",
         Op::Over(Earlier::Period),
     ),
     ("year over year|yoy|year on year", Op::Over(Earlier::Year)),
@@ -447,7 +447,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Cycle(Cycle::Hour, false),
     ),
     (
-        "which hour|what hour|which hour of the day|what hour of the day|at which hour|in which hour|what time of day|which time of day|at what time of day|at what hour",
+        "which hour|what hour|what time|at what time|which hour of the day|what hour of the day|at which hour|in which hour|what time of day|which time of day|at what time of day|at what hour",
         Op::Cycle(Cycle::Hour, true),
     ),
     ("which day|what day|on which day|on what day", Op::WhichUnit(Unit::Day)),

@@ -87,6 +87,17 @@ impl Reader<'_> {
             let place = self.size_of_entity()?;
             self.rank(By::Field(place), greatest)?;
         }
+        // `Where do gold customers live?` asks for a place that nothing names, `What do they buy most often?` for a thing.
+        let first = self.pieces.first().map(|piece| piece.text.to_lowercase()).unwrap_or_default();
+        let asks_what = first == "what" && self.meaning.rank.is_some();
+        if (first == "where" || asks_what)
+            && self.meaning.items.is_empty()
+            && self.meaning.groups.is_empty()
+            && self.meaning.unit.is_none()
+            && self.meaning.cycle.is_none()
+        {
+            return Err(Unclear::Shape);
+        }
         // `Who makes the most money?` asks for something that nothing names.
         let asks_who = self.pieces.first().is_some_and(|piece| piece.text.eq_ignore_ascii_case("who"));
         if asks_who
@@ -362,10 +373,21 @@ impl Reader<'_> {
         let meaning = &mut self.meaning;
         let names_numbers =
             !meaning.measures.is_empty() || !meaning.items.is_empty() || !meaning.tables.is_empty();
-        if names_numbers && meaning.range.is_none() && meaning.unit.is_none() && !meaning.trend {
-            let called = OVER.iter().find(|(words, _)| words.split('|').any(|word| text.contains(word)));
-            meaning.unit = called.map(|(_, unit)| *unit);
-            meaning.against = None;
+        if !names_numbers || meaning.unit.is_some() || meaning.trend {
+            return;
+        }
+        let called = OVER.iter().find(|(words, _)| words.split('|').any(|word| text.contains(word)));
+        let Some((_, unit)) = called else { return };
+        // `week over week in November`: of the weeks; `month over month, last month`: of that one.
+        let is_part = match meaning.range {
+            None => true,
+            Some(range) => {
+                let is_said = ["over", "on"].iter().any(|word| text.contains(word));
+                is_said && *unit != Unit::Year && range.unit() != Some(*unit) && range.begun != Some(*unit)
+            }
+        };
+        if is_part {
+            (meaning.unit, meaning.against) = (Some(*unit), None);
         }
     }
 
@@ -378,16 +400,14 @@ impl Reader<'_> {
         // `北京和上海10月销售额对比`: each of the values.
         let several =
             |filter: &&Filter| matches!(&filter.test, Test::Among(values, true) if values.len() > 1);
-        if meaning.against.is_none()
-            && meaning.earlier.is_none()
-            && let Some(filter) = meaning.filters.iter().find(several)
-        {
-            let group = Group::Field(filter.place);
-            let place = filter.place;
-            meaning.joined.retain(|joined| *joined != place);
-            if !meaning.groups.contains(&group) {
-                meaning.groups.push(group);
+        let sides: Vec<Place> = meaning.filters.iter().filter(several).map(|filter| filter.place).collect();
+        meaning.joined.retain(|joined| !sides.contains(joined));
+        for place in &sides {
+            if !meaning.groups.contains(&Group::Field(*place)) {
+                meaning.groups.push(Group::Field(*place));
             }
+        }
+        if meaning.against.is_none() && meaning.earlier.is_none() && !sides.is_empty() {
             // `app vs web orders`
             if let ([], [], [table]) = (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
                 meaning.measures.push(Measure::Count(*table));
@@ -409,7 +429,7 @@ const TELLS: [&str; 8] = ["what is", "what are", "what was", "give", "list", "fi
 /// Words after that which begin what is said of it.
 const THAT: [&str; 5] = ["that", "which", "who", "shared", "used"];
 /// Words for what is not there.
-const LACKING: [&str; 4] = ["no", "without", "没有", "无"];
+pub(super) const LACKING: [&str; 4] = ["no", "without", "没有", "无"];
 /// Words of comparisons of each calendar unit with the one before.
 const OVER: [(&str, Unit); 5] = [
     ("day|日", Unit::Day),
