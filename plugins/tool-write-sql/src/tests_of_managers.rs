@@ -357,3 +357,81 @@ fn weekdays_are_conditions() {
         ],
     );
 }
+
+#[test]
+fn a_negation_is_of_the_value_that_follows_it() {
+    let basic = "\"city\" = 'Beijing' AND (\"ods_customers\".\"member_level\" <> 'basic'";
+    each(
+        &company(),
+        &[(
+            &[
+                "how many customers in Beijing are not basic",
+                "customers in Beijing but not basic",
+                "revenue in Beijing excluding basic customers",
+            ],
+            Some(basic),
+        )],
+    );
+}
+
+#[test]
+fn numbers_of_all_and_of_some_stand_side_by_side_or_are_refused() {
+    each(
+        &company(),
+        &[
+            (
+                &["订单数和取消率按渠道", "每个渠道的订单数和取消率"],
+                Some("COUNT(*) AS \"订单数\", AVG(CASE WHEN \"ods_orders\".\"order_status\" = 'cancelled'"),
+            ),
+            (&["各渠道的订单数和取消数", "取消订单中各渠道占比", "订单数和占比"], None),
+        ],
+    );
+}
+
+#[test]
+fn lists_by_an_amount_are_sums_and_kinds_are_not_single_rows() {
+    let sales = "ORDER BY SUM(\"dwd_order_details\".\"sales_amount\") DESC";
+    each(
+        &company(),
+        &[
+            (&["customers by revenue", "products by sales", "cities by revenue"], Some(sales)),
+            (&["北京和上海哪个销售额最高"], Some("GROUP BY \"ods_customers\".\"city\"")),
+            (
+                &[
+                    "what sells best",
+                    "where do we sell the most",
+                    "what sells worst in Beijing",
+                    "which cities had no orders last week",
+                    "没有订单的城市",
+                    "categories by price",
+                    "where do gold customers live",
+                    "what do gold customers buy most often",
+                    "orders between 9 and 12 yesterday",
+                    "weekday with the most orders by channel",
+                    "top 3 and bottom 3 products",
+                ],
+                None,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn days_from_one_to_the_other_are_compared_as_a_whole() {
+    each(
+        &company(),
+        &[
+            (
+                &["7月1日到7月7日的销售额环比"],
+                Some(">= '2026-06-24' AND \"dwd_order_details\".\"order_date\" < '2026-07-08'"),
+            ),
+            (
+                &["7月1日到7月15日北京和上海的订单数对比"],
+                Some(
+                    "\"ordered_at\" >= '2026-07-01' AND \"ods_orders\".\"ordered_at\" < '2026-07-16' GROUP BY \"ods_customers\".\"city\"",
+                ),
+            ),
+            (&["week over week orders in June", "day over day orders in June"], Some("LAG(")),
+        ],
+    );
+}
