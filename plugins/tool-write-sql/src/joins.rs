@@ -1,17 +1,22 @@
-//! Relations between tables. The catalogue has no foreign keys, so they are derived from names:
-//! `orders.customer_id` refers to `customers.id`, and a field with the same name as another table's key
-//! refers to that key.
+//! Relations between tables: declared foreign keys of single fields, and where a field has none, what its name says.
+//! `orders.customer_id` refers to `customers.id`, and a field with the same name as another table's key refers to
+//! that key.
+//!
+//! A declared key wins over the guess for its field, even if its table is not part of the schema. Where several fields
+//! refer from one table to another, those that are named after it go before the others: `customer_id` before
+//! `referred_by`, both of which refer to customers. A field that refers to its own table joins nothing. Keys of several
+//! fields are left out.
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::schema::{Field, Kind, Place, Schema};
 use crate::understand::names::PREFIXES;
 use crate::words::english::{name_words, singular};
 
 /// One row of `child` has at most one row of `parent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Link {
     pub child: Place,
     pub parent: Place,
@@ -40,7 +45,13 @@ const PARTS: &[&str] = &["detail", "item", "line", "position", "entry"];
 
 /// All links between the tables of a schema.
 #[derive(Debug, Default)]
-pub struct Links(Vec<Link>);
+pub struct Links {
+    all: Vec<Link>,
+    /// Those that lead from table to table.
+    ways: Vec<Link>,
+    /// Those that the fields' names say, declared or not.
+    named: Vec<Link>,
+}
 
 impl Links {
     pub fn of(schema: &Schema) -> Links {
@@ -48,63 +59,55 @@ impl Links {
         for place in (0..schema.tables.len()).flat_map(|table| schema.places(table)) {
             called.entry(plain(&schema.field(place).name)).or_default().push(place);
         }
-        let links =
+        let guessed =
             (0..schema.tables.len()).filter_map(|table| Target::of(schema, table)).flat_map(|target| {
                 let called = called.get(&target.words).into_iter().flatten().copied();
                 let refers = called.filter(|place| target.is_meant_by(schema, *place));
                 refers.map(|child| Link { child, parent: target.key }).collect::<Vec<Link>>()
             });
-        Links(links.collect())
+        Links::with_declared(schema, guessed.collect())
     }
 
-    /// All links between two tables, in both directions.
-    fn between(&self, a: usize, b: usize) -> impl Iterator<Item = Step> {
-        self.0.iter().filter_map(move |link| match (link.child.table, link.parent.table) {
-            (child, parent) if (child, parent) == (a, b) => Some(Step { link: *link, up: true }),
-            (child, parent) if (child, parent) == (b, a) => Some(Step { link: *link, up: false }),
-            _ => None,
-        })
-    }
-
-    /// The shortest path from any of some tables to another. `None` if there is none, or two of equal length.
-    pub fn way(&self, from: &[usize], to: usize, tables: usize) -> Option<Vec<Step>> {
-        let mut reached: Vec<Option<(usize, Option<Step>, usize)>> = vec![None; tables];
-        let mut queue = VecDeque::new();
-        for &start in from {
-            reached[start] = Some((0, None, 1));
-            queue.push_back(start);
+    fn with_declared(schema: &Schema, guessed: Vec<Link>) -> Links {
+        if schema.references.is_empty() {
+            return Links { all: guessed.clone(), ways: guessed.clone(), named: guessed };
         }
-        while let Some(here) = queue.pop_front() {
-            let (far, _, ways_here) = reached[here].expect("what is queued was reached");
-            for (next, reached) in reached.iter_mut().enumerate() {
-                let steps: Vec<Step> = self.between(here, next).collect();
-                let Some(&step) = steps.first() else { continue };
-                match reached {
-                    slot @ None => {
-                        *slot = Some((far + 1, Some(step), ways_here * steps.len()));
-                        queue.push_back(next);
-                    }
-                    Some((known, _, ways)) if *known == far + 1 => *ways += ways_here * steps.len(),
-                    Some(_) => {}
+        let referring: FxHashSet<Place> = schema.references.iter().map(|reference| reference.field).collect();
+        let declared = schema.references.iter().filter_map(|reference| {
+            let parent = reference.key.filter(|key| key.table != reference.field.table)?;
+            Some(Link { child: reference.field, parent })
+        });
+        let declared: FxHashSet<Link> = declared.collect();
+        let is_kept = |link: &Link| !referring.contains(&link.child) || declared.contains(link);
+        let named: Vec<Link> = guessed.into_iter().filter(is_kept).collect();
+        let mut others: Vec<Link> = declared.into_iter().filter(|link| !named.contains(link)).collect();
+        others.sort_unstable();
+        let tables = |link: &Link| (link.child.table, link.parent.table);
+        let pairs: FxHashSet<(usize, usize)> = named.iter().map(tables).collect();
+        let unnamed = others.iter().filter(|link| !pairs.contains(&tables(link)));
+        let ways = named.iter().chain(unnamed).copied().collect();
+        Links { all: [named.as_slice(), &others].concat(), ways, named }
+    }
+
+    /// The shortest path from any of some tables to another. `None` if there is none, or two of equal length, unless
+    /// only one of these is of fields that are named after their tables.
+    pub fn way(&self, from: &[usize], to: usize, tables: usize) -> Option<Vec<Step>> {
+        match shortest(&self.ways, from, to, tables) {
+            Found::Way(way) => Some(way),
+            Found::Several if self.named.len() < self.ways.len() => {
+                match shortest(&self.named, from, to, tables) {
+                    Found::Way(way) => Some(way),
+                    Found::Several | Found::None => None,
                 }
             }
+            Found::Several | Found::None => None,
         }
-        let (_, mut last, ways) = reached[to]?;
-        if ways > 1 {
-            return None;
-        }
-        let mut way = Vec::new();
-        while let Some(step) = last {
-            way.push(step);
-            last = reached[step.from()].and_then(|(_, before, _)| before);
-        }
-        way.reverse();
-        Some(way)
     }
 
     /// The direct link from a child to a parent, if there is exactly one.
     pub fn direct(&self, child: usize, parent: usize) -> Option<Link> {
-        let mut found = self.0.iter().filter(|link| link.child.table == child && link.parent.table == parent);
+        let mut found =
+            self.ways.iter().filter(|link| link.child.table == child && link.parent.table == parent);
         found.next().copied().filter(|_| found.next().is_none())
     }
 
@@ -125,7 +128,7 @@ impl Links {
         let ties = |link: &&Link| {
             (link.child, link.parent) == (one, other) || (link.child, link.parent) == (other, one)
         };
-        self.0.iter().find(ties).copied()
+        self.all.iter().find(ties).copied()
     }
 
     /// Whether a field refers to a row of another table.
@@ -135,7 +138,7 @@ impl Links {
 
     /// The only table whose rows a field refers to.
     pub fn parent_of(&self, place: Place) -> Option<usize> {
-        let mut parents = self.0.iter().filter(|link| link.child == place).map(|link| link.parent.table);
+        let mut parents = self.all.iter().filter(|link| link.child == place).map(|link| link.parent.table);
         parents.next().filter(|_| parents.next().is_none())
     }
 
@@ -146,8 +149,61 @@ impl Links {
             (child, parent) if parent == table => Some(child),
             _ => None,
         };
-        self.0.iter().filter_map(other).collect()
+        self.all.iter().filter_map(other).collect()
     }
+}
+
+/// A search for the shortest path.
+enum Found {
+    Way(Vec<Step>),
+    /// Several of equal length.
+    Several,
+    None,
+}
+
+/// All links between two tables, in both directions.
+fn between(links: &[Link], a: usize, b: usize) -> impl Iterator<Item = Step> {
+    links.iter().filter_map(move |link| match (link.child.table, link.parent.table) {
+        (child, parent) if (child, parent) == (a, b) => Some(Step { link: *link, up: true }),
+        (child, parent) if (child, parent) == (b, a) => Some(Step { link: *link, up: false }),
+        _ => None,
+    })
+}
+
+/// The shortest path from any of some tables to another.
+fn shortest(links: &[Link], from: &[usize], to: usize, tables: usize) -> Found {
+    let mut reached: Vec<Option<(usize, Option<Step>, usize)>> = vec![None; tables];
+    let mut queue = VecDeque::new();
+    for &start in from {
+        reached[start] = Some((0, None, 1));
+        queue.push_back(start);
+    }
+    while let Some(here) = queue.pop_front() {
+        let (far, _, ways_here) = reached[here].expect("what is queued was reached");
+        for (next, reached) in reached.iter_mut().enumerate() {
+            let steps: Vec<Step> = between(links, here, next).collect();
+            let Some(&step) = steps.first() else { continue };
+            match reached {
+                slot @ None => {
+                    *slot = Some((far + 1, Some(step), ways_here * steps.len()));
+                    queue.push_back(next);
+                }
+                Some((known, _, ways)) if *known == far + 1 => *ways += ways_here * steps.len(),
+                Some(_) => {}
+            }
+        }
+    }
+    let Some((_, mut last, ways)) = reached[to] else { return Found::None };
+    if ways > 1 {
+        return Found::Several;
+    }
+    let mut way = Vec::new();
+    while let Some(step) = last {
+        way.push(step);
+        last = reached[step.from()].and_then(|(_, before, _)| before);
+    }
+    way.reverse();
+    Found::Way(way)
 }
 
 /// The key of a table, with the words of the fields that refer to it.
@@ -194,7 +250,18 @@ fn plain(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::shop;
+    use crate::schema::Reference;
+    use crate::testing::{market, refer, shop};
+
+    fn at(schema: &Schema, name: &str) -> usize {
+        schema.tables.iter().position(|table| table.name == name).unwrap()
+    }
+
+    fn place(schema: &Schema, name: &str) -> Place {
+        let (table, field) = name.split_once('.').unwrap();
+        let table = at(schema, table);
+        schema.places(table).find(|place| schema.field(*place).name == field).unwrap()
+    }
 
     #[test]
     fn names_tell_how_tables_hang_together() {
@@ -207,5 +274,61 @@ mod tests {
         let way = links.way(&[at("customers")], at("products"), schema.tables.len()).unwrap();
         let ups: Vec<bool> = way.iter().map(|step| step.up).collect();
         assert_eq!(ups, [false, false, true]);
+    }
+
+    #[test]
+    fn declared_keys_join_what_names_do_not() {
+        let mut schema = market();
+        let tables = schema.tables.len();
+        let (client, ware) = (at(&schema, "client"), at(&schema, "ware"));
+        let links = Links::of(&schema);
+        let way = links.way(&[client], ware, tables).unwrap();
+        let fields: Vec<String> = way.iter().map(|step| schema.full_name(step.link.child)).collect();
+        assert_eq!(fields, ["sale.buyer", "sale.article"]);
+        assert_eq!(links.parent_of(place(&schema, "sale.buyer")), Some(client));
+        schema.references.clear();
+        assert_eq!(Links::of(&schema).way(&[client], ware, tables), None);
+    }
+
+    #[test]
+    fn a_declared_key_wins_over_the_guess_for_its_field() {
+        let mut schema = shop();
+        let field = place(&schema, "orders.customer_id");
+        let (orders, customers) = (at(&schema, "orders"), at(&schema, "customers"));
+        refer(&mut schema, "orders.customer_id", "products.id");
+        let links = Links::of(&schema);
+        assert_eq!(links.parent_of(field), Some(at(&schema, "products")));
+        assert_eq!(links.direct(orders, customers), None);
+        schema.references = vec![Reference { field, key: None }];
+        assert_eq!(Links::of(&schema).parent_of(field), None);
+        schema.references.clear();
+        refer(&mut schema, "orders.customer_id", "customers.id");
+        assert_eq!(Links::of(&schema).all, Links::of(&shop()).all);
+    }
+
+    #[test]
+    fn fields_named_after_their_table_go_first() {
+        let mut schema = shop();
+        let (orders, customers) = (at(&schema, "orders"), at(&schema, "customers"));
+        let guessed = Links::of(&schema).direct(orders, customers);
+        refer(&mut schema, "orders.status", "customers.id");
+        refer(&mut schema, "customers.city", "customers.id");
+        let links = Links::of(&schema);
+        assert_eq!(links.direct(orders, customers), guessed);
+        assert!(links.is_child(place(&schema, "orders.status")));
+        assert!(!links.is_child(place(&schema, "customers.city")));
+        // As long as the way over the items.
+        schema.references.clear();
+        refer(&mut schema, "customers.city", "products.id");
+        let way = Links::of(&schema).way(&[orders], at(&schema, "products"), schema.tables.len()).unwrap();
+        assert!(way.iter().all(|step| step.link.child.table == at(&schema, "order_items")), "{way:?}");
+    }
+
+    #[test]
+    fn two_fields_of_other_names_are_ambiguous() {
+        let mut schema = market();
+        refer(&mut schema, "sale.nr", "client.no");
+        let links = Links::of(&schema);
+        assert_eq!(links.direct(at(&schema, "sale"), at(&schema, "client")), None);
     }
 }
