@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use lakeport_bindings::host::types::Problem;
 
+use crate::references::without_references;
+
 /// A difference between the expected and the found table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -53,7 +55,8 @@ impl Comparing<'_> {
             &mut differences,
         );
         if self.before.is_some() {
-            self.text("extra", &shown(&wanted.extra), &shown(&found.extra), &mut differences);
+            let (extra, other) = without_references(wanted.extra.as_deref(), found.extra.as_deref());
+            self.text("extra", &extra, &other, &mut differences);
         }
         for (index, field) in wanted.fields.iter().enumerate() {
             let member = format!("fields[{index}]");

@@ -19,6 +19,7 @@ mod lent;
 mod mark;
 mod naming;
 mod query;
+mod references;
 mod schema;
 mod script;
 mod server;
@@ -34,6 +35,7 @@ pub use executor::{Outcome, PlanExecutor, Request, RunError, RunStatus, Statemen
 pub use lent::{Lent, Loan, Reading};
 pub use mark::{Mark as TaskMark, Outcome as TaskOutcome, outcome as task_outcome};
 pub use query::{QueryLimits, QuerySession};
+pub use references::{Reference, references};
 pub use script::{Ran, Shown};
 pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};
 pub use session::{Base, View, Views};

@@ -15,7 +15,7 @@ use lakeport_bindings::engine::model::{
 use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::WorkflowPage;
-use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
@@ -82,6 +82,8 @@ pub trait Topic: Send + Sync {
     fn resolve(&self, name: String) -> Answer<'_, Vec<TableHead>>;
     /// `catalog.get`: one answer per id, in the same order.
     fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
+    /// `catalog.details`: one answer per id, in the same order.
+    fn details(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<TableDetails>>>;
     /// `samples.fields`.
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
     /// `samples.find`.

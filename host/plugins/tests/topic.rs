@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::{Error, Page};
-use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
@@ -93,6 +93,10 @@ impl Topic for Notes {
     }
 
     fn get(&self, _ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>> {
+        self.not_asked()
+    }
+
+    fn details(&self, _ids: Vec<u64>) -> Answer<'_, Vec<Option<TableDetails>>> {
         self.not_asked()
     }
 

@@ -146,6 +146,10 @@ async fn fill(app: &compose::Server) {
          (64, 51, 'main', 'secrets_of_others', 'Elsewhere', NULL, 1, 'active', 0, 0), \
          (65, 50, 'main', 'sqlite_schema', 'A trap', NULL, 1, 'active', 0, 0), \
          (66, 50, 'main', 'peeking', 'A view of what SQLite keeps', NULL, 1, 'active', 0, 0)",
+        "UPDATE tables SET tags = '[\"core\",\"销售\"]', foreign_keys = '[\
+         {\"field\":\"status\",\"database\":\"main\",\"table\":\"客户\",\"key\":\"编号\"},\
+         {\"field\":\"id\",\"database\":\"main\",\"table\":\"binned\",\"key\":\"a\"},\
+         {\"field\":\"id\",\"database\":\"main\",\"table\":\"secrets_of_others\",\"key\":\"a\"}]' WHERE id = 60",
         "INSERT INTO fields (table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, field_order, \
          created_at, updated_at) VALUES (60, 'id', 'INTEGER', NULL, 1, 0, 1, 0, 0), \
          (60, 'status', 'TEXT', 'paid or open', 0, 1, 2, 0, 0), \
@@ -285,9 +289,31 @@ async fn tables_are_resolved_listed_and_shown_with_their_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn details_are_tags_and_keys_to_visible_tables() {
+    on_each_store(async |server| {
+        let topic = server.topic(None);
+        let own = topic.resolve("lakeport.main.publications".to_owned()).await.unwrap().remove(0);
+        let details = topic.details(vec![60, 61, 63, own.id, 999, 60]).await.unwrap();
+        let orders = details[0].as_ref().unwrap();
+        assert_eq!(orders.tags, ["core", "销售"]);
+        let references: Vec<(&str, u64, &str)> =
+            orders.references.iter().map(|one| (one.field.as_str(), one.table, one.key.as_str())).collect();
+        assert_eq!(references, [("status", 61, "编号")]);
+        assert_eq!(details[5].as_ref(), Some(orders));
+        assert!(details[2].is_none() && details[4].is_none());
+        for plain in [&details[1], &details[3]] {
+            assert!(plain.as_ref().is_some_and(|of| of.tags.is_empty() && of.references.is_empty()));
+        }
+        assert_eq!(topic.details(vec![1; 101]).await.unwrap_err().code, "limit_exceeded");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bound_topic_sees_only_its_sources() {
     on_each_store(async |server| {
         let topic = server.topic(Some(&["shop"]));
+        assert_eq!(topic.details(vec![64]).await.unwrap(), [None]);
         assert_eq!(topic.datasources().await.len(), 1);
         assert!(names_found(&topic, "workflows published").await.is_empty());
         assert!(topic.resolve("secrets_of_others".to_owned()).await.unwrap().is_empty());

@@ -62,6 +62,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(29, "0029_topic_bytes"),
     migration!(30, "0030_tool_settings"),
     migration!(31, "0031_topic_bytes_counted"),
+    migration!(32, "0032_foreign_keys"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

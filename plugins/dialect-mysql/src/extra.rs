@@ -4,7 +4,7 @@
 //! They stay equal under every change that loses nothing: lists are sorted, and the table's own name, its
 //! fields' names and names that the server derives from them are left out. So are empty values.
 
-use lakeport_sdk::dialect::{Field, Table};
+use lakeport_sdk::dialect::{Field, Reference, Table};
 use lakeport_sdk::serde_json::{Map, Value, from_str, json};
 
 /// Stands for the table's own name in lists.
@@ -64,6 +64,8 @@ pub struct TableExtra {
     pub triggers: Vec<String>,
     /// Views that name it, or its name before the recycle bin, if they were queried.
     pub views: Vec<String>,
+    /// Its foreign keys of single fields, for the host alone. Changes may alter their names.
+    pub references: Vec<Reference>,
 }
 
 impl FieldExtra {
@@ -122,6 +124,7 @@ impl TableExtra {
             checks: list(&object, "checks"),
             triggers: list(&object, "triggers"),
             views: list(&object, "views"),
+            references: Vec::new(),
         }
     }
 
@@ -136,6 +139,9 @@ impl TableExtra {
         put_text(&mut object, "options", &self.options);
         put_text(&mut object, "partitioning", &self.partitioning);
         put_list(&mut object, "referencedBy", &self.referenced_by);
+        if !self.references.is_empty() {
+            object.insert("references".to_owned(), Reference::list(&self.references));
+        }
         put_list(&mut object, "triggers", &self.triggers);
         put_flag(&mut object, "versioned", self.versioned);
         put_list(&mut object, "views", &self.views);

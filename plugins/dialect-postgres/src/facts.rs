@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use lakeport_sdk::dialect::{Field, Table};
+use lakeport_sdk::dialect::{Field, Reference, Table};
 use lakeport_sdk::serde_json::{Map, Value, from_str};
 
 /// Facts about a table: single words, and lists of names.
@@ -35,6 +35,8 @@ pub struct TableFacts {
     pub users: BTreeSet<String>,
     /// Its own objects that belong to no single field: constraints, indexes, triggers.
     pub parts: BTreeSet<String>,
+    /// Its foreign keys of single fields, for the host alone. Changes may alter their names.
+    pub references: Vec<Reference>,
 }
 
 /// Facts about a field.
@@ -76,6 +78,7 @@ impl TableFacts {
             children: names(&extra, "children"),
             users: names(&extra, "users"),
             parts: names(&extra, "parts"),
+            references: Vec::new(),
         })
     }
 
@@ -94,6 +97,9 @@ impl TableFacts {
             extra.insert("partitions".to_owned(), self.partitions.into());
         }
         put_word(&mut extra, "persistence", self.persistence.as_ref());
+        if !self.references.is_empty() {
+            extra.insert("references".to_owned(), Reference::list(&self.references));
+        }
         put_names(&mut extra, "users", &self.users);
         Value::Object(extra).to_string()
     }

@@ -15,11 +15,12 @@ pub const NAME_MAX_CHARACTERS: u32 = 255;
 const FIELD_WORDS: [&str; 6] = ["NOT", "NULL", "DEFAULT", "TRUE", "FALSE", "CURRENT_TIMESTAMP"];
 
 /// Catalogue objects that are read.
-const READS_FROM: [&str; 8] = [
+const READS_FROM: [&str; 9] = [
     "sqlite_schema",
     "pragma_table_list",
     "pragma_table_xinfo",
     "pragma_index_list",
+    "pragma_index_info",
     "pragma_foreign_key_list",
     "pragma_compile_options",
     "main.sqlite_schema",

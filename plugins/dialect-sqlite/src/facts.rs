@@ -4,7 +4,7 @@
 //! A change must not lose these facts. They are sorted and without the names of the table and its fields, so
 //! that they stay equal under every change that loses nothing.
 
-use lakeport_sdk::dialect::{Field, Table};
+use lakeport_sdk::dialect::{Field, Reference, Table};
 use lakeport_sdk::serde_json::{Value, from_str, json};
 
 /// Facts about a table.
@@ -24,6 +24,8 @@ pub struct TableFacts {
     pub referenced_by: Vec<String>,
     /// Views, and triggers of other tables, whose text has its name.
     pub mentioned_by: Vec<String>,
+    /// Its foreign keys of single fields. Changes may alter their names.
+    pub references: Vec<Reference>,
 }
 
 impl TableFacts {
@@ -52,7 +54,7 @@ impl TableFacts {
     /// The object for `table.extra`.
     pub fn to_json(&self) -> String {
         let facts = self.sorted();
-        json!({
+        let mut extra = json!({
             "constraints": facts.constraints,
             "foreignKeys": facts.foreign_keys,
             "indexes": facts.indexes,
@@ -60,8 +62,11 @@ impl TableFacts {
             "rebuild": facts.rebuild_reason(),
             "referencedBy": facts.referenced_by,
             "triggers": facts.triggers,
-        })
-        .to_string()
+        });
+        if !facts.references.is_empty() {
+            extra["references"] = Reference::list(&facts.references);
+        }
+        extra.to_string()
     }
 
     fn sorted(&self) -> TableFacts {

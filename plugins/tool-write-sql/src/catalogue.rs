@@ -1,6 +1,6 @@
 //! Loads the schemas that a question may be about from the host's catalogue, with samples of values.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use lakeport_sdk::tool::catalog::{self, Datasource, Filter};
 use lakeport_sdk::tool::samples;
@@ -11,7 +11,7 @@ use crate::calendar::Day;
 use crate::dialect::Dialect;
 use crate::explain;
 use crate::known::Known;
-use crate::schema::{Field, Kind, Schema, Table};
+use crate::schema::{Field, Kind, Place, Reference, Schema, Table};
 use crate::understand::{self, named_tables};
 
 /// The value of `database` for a data source that is a single file, whose tables are named without it.
@@ -124,14 +124,22 @@ fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Er
             name: table.head.name,
             comment: table.head.comment,
             fields,
+            tags: Vec::new(),
         });
     }
+    source.add_details();
     Ok(source)
 }
 
 /// Names with line breaks and the like are left out: the clauses of a statement are told apart by its lines.
 fn is_plain(name: &str) -> bool {
     !name.contains(char::is_control)
+}
+
+/// A field by its name.
+fn place(schema: &Schema, table: usize, name: &str) -> Option<Place> {
+    let field = schema.tables[table].fields.iter().position(|field| field.name == name)?;
+    Some(Place { table, field })
 }
 
 fn field(field: catalog::Field) -> Field {
@@ -145,6 +153,30 @@ fn field(field: catalog::Field) -> Field {
 }
 
 impl Source {
+    /// Adds tags and declared foreign keys. Without them joins are only guessed from names and types.
+    fn add_details(&mut self) {
+        let details = match catalog::details(&self.ids) {
+            Ok(details) => details,
+            Err(error) => {
+                lakeport_sdk::info!("no tags and keys"; "code" => error.code, "message" => error.message);
+                return;
+            }
+        };
+        let tables: HashMap<u64, usize> =
+            self.ids.iter().enumerate().map(|(table, id)| (*id, table)).collect();
+        for (table, details) in details.into_iter().enumerate().take(self.ids.len()) {
+            let Some(details) = details else { continue };
+            let schema = &mut self.schema;
+            schema.tables[table].tags = details.tags.into_iter().filter(|tag| is_plain(tag)).collect();
+            for reference in details.references {
+                let Some(field) = place(schema, table, &reference.field) else { continue };
+                let parent = tables.get(&reference.table);
+                let key = parent.and_then(|parent| place(schema, *parent, &reference.key));
+                schema.references.push(Reference { field, key });
+            }
+        }
+    }
+
     /// Looks in the database for words of the question that nothing is called: values beyond the samples. Whether there are
     /// any.
     pub fn look_up(&mut self, question: &str, today: Day, until: Timestamp) -> bool {
@@ -197,6 +229,17 @@ impl Source {
         } else {
             (0..all).collect()
         };
+        for table in tables.into_iter().take(SAMPLED_TABLES) {
+            if clock::now() > until {
+                return;
+            }
+            self.sample_table(table);
+        }
+    }
+
+    /// Samples values of the tables that the question names by their tags.
+    pub fn sample_tagged(&mut self, question: &str, today: Day, until: Timestamp) {
+        let tables = named_tables(question, &Known::with_tags(&self.schema), today);
         for table in tables.into_iter().take(SAMPLED_TABLES) {
             if clock::now() > until {
                 return;

@@ -14,4 +14,9 @@ impl<'s> Known<'s> {
     pub fn of(schema: &'s Schema) -> Known<'s> {
         Known { schema, names: Names::of(schema), links: Links::of(schema) }
     }
+
+    /// The same, with the tags of tables as names.
+    pub fn with_tags(schema: &'s Schema) -> Known<'s> {
+        Known { names: Names::with_tags(schema), ..Known::of(schema) }
+    }
 }

@@ -24,6 +24,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_keys;
+#[cfg(test)]
 mod tests_of_managers;
 #[cfg(test)]
 mod tests_of_numbers;
@@ -227,6 +229,9 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
     if answers.is_empty() {
         answers = looked_up(asked, &mut refused);
     }
+    if answers.is_empty() {
+        answers = tagged(asked, &mut refused);
+    }
     match chosen(answers, preferred) {
         Ok(Some(found)) => Ok(found),
         Ok(None) => Err(refusal(asked, &refused, preferred)),
@@ -250,6 +255,23 @@ fn looked_up(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(Strin
             match asked.of(source) {
                 Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
                 Err(still) => *unclear = still,
+            }
+        }
+    }
+    answers
+}
+
+/// The answers of data sources in which unknown words are tags of tables.
+fn tagged(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(String, Answer)> {
+    let until = clock::now() + LOOKING_UP_MS;
+    let mut answers = Vec::new();
+    for (source, unclear) in refused.iter_mut().take(SEARCHED_SOURCES) {
+        let has_tags = source.schema.tables.iter().any(|table| !table.tags.is_empty());
+        if has_tags && matches!(unclear, Unclear::Words(_) | Unclear::Word(_)) {
+            source.sample_tagged(asked.words, asked.today, until);
+            let known = Known::with_tags(&source.schema);
+            if let Ok(answer) = answer::answer_after(asked.question, asked.earlier, &known, asked.today) {
+                answers.push((source.schema.datasource.clone(), answer));
             }
         }
     }

@@ -15,6 +15,8 @@ pub struct Schema {
     pub tables: Vec<Table>,
     /// The month in which a fiscal year begins; 0: January.
     pub fiscal_month: u8,
+    /// Declared foreign keys of single fields.
+    pub references: Vec<Reference>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,8 @@ pub struct Table {
     pub name: String,
     pub comment: String,
     pub fields: Vec<Field>,
+    /// Words that editors gave it.
+    pub tags: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,6 +45,14 @@ pub struct Field {
 pub struct Place {
     pub table: usize,
     pub field: usize,
+}
+
+/// A declared foreign key of a single field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub field: Place,
+    /// The field that it refers to, which identifies a row; `None`: its table is not part of the schema.
+    pub key: Option<Place>,
 }
 
 /// The kind of a field's values.

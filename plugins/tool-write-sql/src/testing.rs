@@ -1,6 +1,6 @@
 //! Schemas of the tests.
 
-use crate::schema::{Field, Schema, Table};
+use crate::schema::{Field, Place, Reference, Schema, Table};
 
 /// A table from `name: comment` and lines of `name TYPE comment [value, value]`; a `*` marks the key.
 fn table(head: &str, fields: &[&str]) -> Table {
@@ -10,6 +10,7 @@ fn table(head: &str, fields: &[&str]) -> Table {
         name: name.to_owned(),
         comment: comment.to_owned(),
         fields: fields.iter().map(|line| field(line)).collect(),
+        tags: Vec::new(),
     }
 }
 
@@ -66,6 +67,49 @@ pub fn shop() -> Schema {
         ),
     ];
     Schema { datasource: "shop".to_owned(), tables, ..Schema::default() }
+}
+
+/// Sales whose fields refer to others by declared keys of unconventional names.
+pub fn market() -> Schema {
+    let tables = vec![
+        table(
+            "client: who buys",
+            &[
+                "*no INTEGER number of the client",
+                "name TEXT [Alice, Bob]",
+                "town TEXT where they live [Rome, Oslo]",
+            ],
+        ),
+        table(
+            "sale: what was sold",
+            &[
+                "*nr INTEGER number of the sale",
+                "buyer INTEGER who bought",
+                "article INTEGER what was bought",
+                "amount REAL value of the sale",
+            ],
+        ),
+        table(
+            "ware: things for sale",
+            &["*code INTEGER", "title TEXT [Lamp, Chair]", "kind TEXT [Home, Garden]"],
+        ),
+    ];
+    let mut schema = Schema { datasource: "market".to_owned(), tables, ..Schema::default() };
+    refer(&mut schema, "sale.buyer", "client.no");
+    refer(&mut schema, "sale.article", "ware.code");
+    schema
+}
+
+/// Declares a foreign key; fields as `table.field`.
+pub fn refer(schema: &mut Schema, field: &str, key: &str) {
+    let place = |name: &str| {
+        let (owner, field) = name.split_once('.').unwrap();
+        let table = schema.tables.iter().position(|table| table.name == owner).unwrap();
+        let field = schema.tables[table].fields.iter().position(|known| known.name == field).unwrap();
+        Place { table, field }
+    };
+    let reference = Reference { field: place(field), key: Some(place(key)) };
+    schema.references.push(reference);
 }
 
 /// The platform's own tables, as the host describes them.

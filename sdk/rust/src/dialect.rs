@@ -34,10 +34,12 @@ pub use crate::testing::Connection;
 pub use crate::{Cell, Column, Error, Page, Problem, RowSet, Timestamp, Upstream};
 pub use problems::Problems;
 pub use query::Query;
+pub use references::Reference;
 pub use statement::Statement;
 
 mod problems;
 mod query;
+mod references;
 mod statement;
 
 #[cfg(target_arch = "wasm32")]

@@ -105,7 +105,7 @@ pub async fn schema_of(
             fields.push(Field { name: column, type_text, comment, key: key > 0, values });
         }
         let comment = comment_of(&table, None);
-        schema.tables.push(Table { database: None, name: table, comment, fields });
+        schema.tables.push(Table { database: None, name: table, comment, fields, tags: Vec::new() });
     }
     Ok(schema)
 }

@@ -6,7 +6,7 @@ use lakeport_tests::{Event, EventStream, Kind, Lake, Warehouse, everywhere, on_s
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Column as _, Executor as _, Row as _, TypeInfo as _, ValueRef as _};
 
-use super::text;
+use super::{counts, fields, id_named, path, text};
 
 const TOPICS: &str = "/api/v1/nl2sql/topics";
 const TASKS: &str = "/api/v1/nl2sql/tasks";
@@ -65,6 +65,64 @@ fn a_question_is_answered_with_what_is_in_the_database() {
             .collect();
         sums.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(sums, [("ann".to_owned(), 15.25), ("bob".to_owned(), 20.0)]);
+    }
+}
+
+/// The only row of an answer with this name in the first column; its number.
+fn number_of(rows: &Value, name: &str) -> f64 {
+    let rows = rows.as_array().expect("rows");
+    let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("no {name} in {rows:?}"));
+    number(&row[1])
+}
+
+/// The fields that refer have names of which no rule makes a join, and neither table is called after the other.
+#[test]
+fn declared_keys_join_tables_and_tags_name_them() {
+    for (lake, shop) in everywhere() {
+        let (text_type, integer) = (shop.kind.text(), shop.kind.integer());
+        let client = format!(
+            "CREATE TABLE client (no {integer} NOT NULL PRIMARY KEY, label {text_type}, town {text_type})"
+        );
+        let purchase = format!(
+            "CREATE TABLE purchase (nr {integer} NOT NULL PRIMARY KEY, buyer {integer}, amount {integer}, \
+             FOREIGN KEY (buyer) REFERENCES client (no))"
+        );
+        shop.run(&client);
+        shop.run(&purchase);
+        shop.run("INSERT INTO client VALUES (7, 'ann', 'Oslo'), (8, 'bob', 'Rome')");
+        shop.run("INSERT INTO purchase VALUES (1, 7, 10), (2, 8, 20), (3, 7, 5)");
+        lake.read_in(shop.source);
+        let events = ask(&lake, &shop, "What is the total amount of purchases per town?");
+        let found = rows(&events);
+        assert_eq!((number_of(&found, "Oslo"), number_of(&found, "Rome")), (15.0, 20.0), "{events:?}");
+        let sql = result(&events, "write_sql")["output"]["sql"].as_str().expect("SQL").to_owned();
+        assert!(sql.contains("buyer"), "{sql}");
+
+        // A sync that finds the same keys again changes nothing, and a key that is new no version.
+        let sync = lake.read_in(shop.source);
+        assert_eq!((counts(&sync, "tables"), counts(&sync, "fields")), ([0, 0, 0], [0, 0, 0]), "{sync}");
+        let id = id_named(&lake, &shop, "purchase");
+        let versions = |id: i64| lake.server.get(&format!("{}/schema-history", path(id))).data();
+        let before = versions(id);
+
+        // A change reads the table back, with the key under the field's new name.
+        let fields = fields(&lake, id);
+        let buyer = fields.iter().find(|field| field["fieldName"] == "buyer").expect("it is there");
+        let at = format!("{}/fields/{}", path(id), buyer["id"]);
+        lake.server.put(&at, &json!({ "fieldName": "taker" })).data();
+        assert_ne!(versions(id), before);
+        let events = ask(&lake, &shop, "What is the total amount of purchases per town?");
+        let found = rows(&events);
+        assert_eq!((number_of(&found, "Oslo"), number_of(&found, "Rome")), (15.0, 20.0), "{events:?}");
+        let drift = lake.server.get(&path(id)).data()["drift"].clone();
+        assert!(drift.is_null() || drift == json!([]), "{drift}");
+
+        // `acquisitions` is the name of nothing; as a tag it names the table.
+        let question = "How many acquisitions are there?";
+        let refused = ask(&lake, &shop, question);
+        assert_ne!(result(&refused, "write_sql")["ok"], true, "{refused:?}");
+        lake.server.put(&path(id), &json!({ "tags": ["Acquisitions"] })).data();
+        assert_eq!(rows(&ask(&lake, &shop, question)), json!([[3]]));
     }
 }
 
@@ -204,6 +262,13 @@ const EVERYWHERE: [&str; 33] = [
     "First-time customers per month",
     "Best selling product each month",
     "Top 3 categories per month by revenue",
+    "Revenue by weekday",
+    "Orders by hour",
+    "Which weekday has the most orders?",
+    "Orders on weekends",
+    "Ratio of app orders to web orders",
+    "App vs web orders",
+    "Customers who ordered last month but not this month",
     "What percentage of orders is over 1000?",
 ];
 

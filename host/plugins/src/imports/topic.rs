@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
-use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
@@ -67,6 +67,10 @@ impl catalog::Host for CallState {
 
     async fn get(&mut self, ids: Vec<u64>) -> wasmtime::Result<Result<Vec<Option<Table>>, Error>> {
         ask!(self, "catalog", |topic| topic.get(ids))
+    }
+
+    async fn details(&mut self, ids: Vec<u64>) -> wasmtime::Result<Result<Vec<Option<TableDetails>>, Error>> {
+        ask!(self, "catalog", |topic| topic.details(ids))
     }
 }
 

@@ -148,6 +148,7 @@ mod tests {
             replicas: None,
             keys: Some("id,day".to_owned()),
             partition: None,
+            foreign_keys: "[]".to_owned(),
             fields: vec![field("id", "INTEGER"), field("day", "TEXT")],
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! Fields, keys and all properties that the database reports replace those of the catalogue. Properties that it
 //! does not report (a comment, an owner, a domain) stay as they are. Equal values are not written. Tables in the
-//! recycle bin are not changed.
+//! recycle bin are not changed. Foreign keys are no part of the schema's history: a change of them alone changes no
+//! version.
 
 use std::collections::{HashMap, HashSet};
 
 use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
+use lakeport_physical::references;
 use lakeport_store::Tx;
 use serde::Serialize;
 
@@ -38,6 +40,8 @@ pub struct FoundTable {
     /// None: it has no key.
     pub keys: Option<String>,
     pub partition: Option<String>,
+    /// Its foreign keys of single fields, as a JSON array.
+    pub foreign_keys: String,
     /// In order.
     pub fields: Vec<FoundField>,
 }
@@ -47,7 +51,10 @@ impl FoundTable {
     pub fn bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let of_field = |field: &FoundField| field.name.len() + field.type_text.len() + text(&field.comment);
-        self.name.len() + text(&self.comment) + self.fields.iter().map(of_field).sum::<usize>()
+        self.name.len()
+            + text(&self.comment)
+            + self.foreign_keys.len()
+            + self.fields.iter().map(of_field).sum::<usize>()
     }
 }
 
@@ -125,9 +132,21 @@ impl FoundTable {
             replicas: table.replicas,
             keys: said(&table.keys.join(",")),
             partition: said(&table.partition.join(",")),
+            foreign_keys: foreign_keys(table),
             fields: table.fields.iter().map(FoundField::of).collect(),
         })
     }
+}
+
+/// Foreign keys as the catalogue stores them; those with names that it cannot store are left out.
+fn foreign_keys(table: &Table) -> String {
+    let mut found = references(table);
+    found.retain(|one| {
+        let names = [&one.field, &one.database, &one.table, &one.key];
+        names.into_iter().all(|name| check_name(name).is_ok())
+            && table.fields.iter().any(|field| field.name == one.field)
+    });
+    serde_json::to_string(&found).expect("texts can always be written as JSON")
 }
 
 impl FoundField {
@@ -188,6 +207,9 @@ pub struct Known {
     pub replicas: Option<i64>,
     pub keys: Option<String>,
     pub partition: Option<String>,
+    /// Its foreign keys, as a JSON array.
+    #[serde(skip)]
+    pub foreign_keys: String,
     #[serde(skip)]
     pub fields: Vec<KnownField>,
 }
@@ -208,6 +230,14 @@ pub struct KnownField {
     pub place: i64,
 }
 
+/// The foreign keys of a known table.
+#[derive(Debug, Serialize)]
+pub struct ForeignKeys {
+    pub table_id: i64,
+    /// A JSON array.
+    pub foreign_keys: String,
+}
+
 /// The writes that bring one table of the catalogue to the state in the database.
 #[derive(Debug, Default)]
 struct Difference {
@@ -218,6 +248,8 @@ struct Difference {
     new_fields: Vec<KnownField>,
     updated_fields: Vec<KnownField>,
     missing_fields: Vec<i64>,
+    /// Its other foreign keys.
+    foreign_keys: Option<ForeignKeys>,
     /// The change of its schema, if there is one.
     history: Option<history::New>,
 }
@@ -252,6 +284,10 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
             Some(before) if *before != field => difference.updated_fields.push(field.clone()),
             Some(_) => {}
         }
+    }
+    if known.foreign_keys != found.foreign_keys {
+        let foreign_keys = found.foreign_keys.clone();
+        difference.foreign_keys = Some(ForeignKeys { table_id: known.id, foreign_keys });
     }
     let is_same = known.is_physical
         && table.is_defined_as(known)
@@ -381,10 +417,11 @@ async fn write(
     now_ms: i64,
 ) -> Result<(), Error> {
     let mut whole = Difference::default();
-    let (mut tables, mut settled) = (Vec::new(), Vec::new());
+    let (mut tables, mut settled, mut foreign_keys) = (Vec::new(), Vec::new(), Vec::new());
     for difference in differences {
         tables.extend(difference.table);
         settled.extend(difference.settled);
+        foreign_keys.extend(difference.foreign_keys);
         whole.new_fields.extend(difference.new_fields);
         whole.updated_fields.extend(difference.updated_fields);
         whole.missing_fields.extend(difference.missing_fields);
@@ -397,6 +434,7 @@ async fn write(
         tx.changed(TOPIC, id.to_string());
     }
     store::update(tx, &tables, now_ms).await?;
+    store::update_foreign_keys(tx, &foreign_keys).await?;
     store::delete_fields(tx, &whole.missing_fields).await?;
     store::update_fields(tx, &whole.updated_fields, now_ms).await?;
     store::insert_fields(tx, &whole.new_fields, now_ms).await?;

@@ -105,6 +105,49 @@ fn counts(new: i64, updated: i64, missing: i64) -> Counts {
     Counts { new, updated, missing }
 }
 
+/// With a foreign key from `state` to `name` of `states`.
+fn referring(field: &str) -> Table {
+    let key =
+        |field: &str| format!(r#"{{"field":"{field}","database":"main","table":"states","key":"name"}}"#);
+    let [known, unknown] = [field, "gone"].map(key);
+    Table { extra: Some(format!(r#"{{"references":[{known},{unknown}]}}"#)), ..orders() }
+}
+
+#[tokio::test]
+async fn foreign_keys_alone_change_no_schema() {
+    on_each_store(async |db| {
+        let bench = Bench::new(&db).await;
+        let states = table("states", vec![Field { key: true, ..field("name", "TEXT") }]);
+        let keys = async || {
+            let ids: Vec<i64> = (1..=4).collect();
+            let keys = store::foreign_keys_of(&db, &ids).await.unwrap();
+            keys.into_iter().map(|key| (key.field, key.key)).collect::<Vec<_>>()
+        };
+        let versions = "SELECT count(*) FROM schema_history";
+        bench.take(&[orders(), states.clone()], 10).await;
+        let before = bench.number(versions).await;
+        assert_eq!(keys().await, []);
+        let pair = |field: &str| (field.to_owned(), "name".to_owned());
+        for found in ["state", "state", "id"] {
+            let taken = bench.take(&[referring(found), states.clone()], 20).await;
+            assert_eq!((taken.tables, taken.fields), (counts(0, 0, 0), counts(0, 0, 0)));
+            assert_eq!(keys().await, [pair(found)]);
+        }
+        assert_eq!(bench.number(versions).await, before);
+        assert_eq!(bench.number("SELECT max(updated_at) FROM tables").await, 10);
+        assert_eq!(bench.number("SELECT count(*) FROM tables WHERE drift IS NOT NULL").await, 0);
+        bench.run("UPDATE tables SET status = 'deprecated' WHERE table_name = 'states'", &[]).await;
+        assert_eq!(keys().await, [], "its table is in the recycle bin");
+        bench.take(&[orders()], 30).await;
+        assert_eq!(bench.number("SELECT count(*) FROM tables WHERE foreign_keys <> '[]'").await, 0);
+        let made =
+            Table { name: TableName { name: "made".to_owned(), ..orders().name }, ..referring("state") };
+        bench.take(&[made], 40).await;
+        assert_eq!(bench.number("SELECT count(*) FROM tables WHERE foreign_keys <> '[]'").await, 1);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_repeated_sync_writes_nothing() {
     on_each_store(async |db| {

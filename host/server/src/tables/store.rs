@@ -8,7 +8,7 @@ use lakeport_catalog::{Entry, FIELD_TEXT_MAX_CHARS, FIELDS_MAX, TEXT_MAX_CHARS, 
 use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
 use serde::Serialize;
 
-use super::reconcile::{FoundTable, Known, KnownField};
+use super::reconcile::{ForeignKeys, FoundTable, Known, KnownField};
 
 /// Tables that are checked at once when looking for missing ones.
 const LOOK_AT: i64 = 500;
@@ -24,6 +24,7 @@ struct New<'t> {
     replicas: Option<u32>,
     keys: &'t Option<String>,
     partition: &'t Option<String>,
+    foreign_keys: &'t str,
 }
 
 impl<'t> New<'t> {
@@ -37,6 +38,7 @@ impl<'t> New<'t> {
             replicas: table.replicas,
             keys: &table.keys,
             partition: &table.partition,
+            foreign_keys: &table.foreign_keys,
         }
     }
 }
@@ -51,11 +53,11 @@ pub async fn named(
 ) -> Result<Vec<Known>, Error> {
     const NAMED: Either = Either {
         sqlite: "SELECT id, table_name, status = 'deprecated' AS is_deprecated, physical = 1 AS is_physical, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL AS has_drift FROM tables \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, foreign_keys, drift IS NOT NULL AS has_drift FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 AND table_name IN (SELECT value FROM json_each($3)) \
             ORDER BY id",
         postgres: "SELECT id, table_name, status = 'deprecated' AS is_deprecated, physical = 1 AS is_physical, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL AS has_drift FROM tables \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, foreign_keys, drift IS NOT NULL AS has_drift FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 \
             AND table_name = ANY (ARRAY(SELECT json_array_elements_text(CAST($3 AS json)))) \
             ORDER BY id FOR NO KEY UPDATE",
@@ -94,6 +96,7 @@ fn known(row: &Row) -> Result<Known, Error> {
         replicas: row.get("replica_num")?,
         keys: row.get("key_columns")?,
         partition: row.get("partition_column")?,
+        foreign_keys: row.get("foreign_keys")?,
         has_drift: row.get("has_drift")?,
         drift: None,
         fields: Vec::new(),
@@ -125,20 +128,21 @@ pub async fn insert(
 ) -> Result<HashMap<String, i64>, Error> {
     const INSERT: Either = Either {
         sqlite: "INSERT INTO tables (cluster_id, db_name, table_name, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, physical, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, foreign_keys, physical, \
             created_at, updated_at) \
             SELECT $1, $2, json_extract(value, '$.name'), json_extract(value, '$.comment'), \
             json_extract(value, '$.model'), json_extract(value, '$.distribution'), \
             json_extract(value, '$.buckets'), json_extract(value, '$.replicas'), \
-            json_extract(value, '$.keys'), json_extract(value, '$.partition'), 1, $4, $4 \
+            json_extract(value, '$.keys'), json_extract(value, '$.partition'), \
+            json_extract(value, '$.foreign_keys'), 1, $4, $4 \
             FROM json_each($3) RETURNING id, table_name",
         postgres: "INSERT INTO tables (cluster_id, db_name, table_name, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, physical, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, foreign_keys, physical, \
             created_at, updated_at) \
-            SELECT $1, $2, name, comment, model, distribution, buckets, replicas, keys, \"partition\", 1, $4, $4 \
+            SELECT $1, $2, name, comment, model, distribution, buckets, replicas, keys, \"partition\", foreign_keys, 1, $4, $4 \
             FROM json_to_recordset(CAST($3 AS json)) AS given (name TEXT, comment TEXT, model TEXT, \
-            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT) \
-            RETURNING id, table_name",
+            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT, \
+            foreign_keys TEXT) RETURNING id, table_name",
     };
     if tables.is_empty() {
         return Ok(HashMap::new());
@@ -170,6 +174,53 @@ pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Er
             WHERE tables.id = given.id",
     };
     write(tx, UPDATE, tables, &[now_ms.into()]).await
+}
+
+/// Writes foreign keys. No list shows them, so the tables do not count as changed.
+pub async fn update_foreign_keys(tx: &mut Tx, tables: &[ForeignKeys]) -> Result<(), Error> {
+    const UPDATE: Either = Either {
+        sqlite: "UPDATE tables SET foreign_keys = given.foreign_keys \
+            FROM (SELECT json_extract(value, '$.table_id') AS id, json_extract(value, '$.foreign_keys') AS foreign_keys \
+            FROM json_each($1)) AS given WHERE tables.id = given.id",
+        postgres: "UPDATE tables SET foreign_keys = given.foreign_keys \
+            FROM json_to_recordset(CAST($1 AS json)) AS given (table_id BIGINT, foreign_keys TEXT) \
+            WHERE tables.id = given.table_id",
+    };
+    write(tx, UPDATE, tables, &[]).await
+}
+
+/// A foreign key between two tables of the catalogue.
+pub struct ForeignKey {
+    pub table_id: i64,
+    pub field: String,
+    pub parent_id: i64,
+    /// The parent's field.
+    pub key: String,
+}
+
+/// Foreign keys of these tables to existing tables of the catalogue, in the stored order.
+pub async fn foreign_keys_of(db: &Db, ids: &[i64]) -> Result<Vec<ForeignKey>, Error> {
+    const KEYS: Either = Either {
+        sqlite: "SELECT t.id, json_extract(r.value, '$.field'), p.id, json_extract(r.value, '$.key') \
+            FROM tables t JOIN json_each(t.foreign_keys) AS r \
+            JOIN tables p ON p.cluster_id = t.cluster_id AND p.db_name = json_extract(r.value, '$.database') \
+            AND p.table_name = json_extract(r.value, '$.table') AND p.status = 'active' \
+            WHERE t.id IN (SELECT value FROM json_each($1)) ORDER BY t.id, r.key",
+        postgres: "SELECT t.id, r.value ->> 'field', p.id, r.value ->> 'key' \
+            FROM tables t CROSS JOIN LATERAL json_array_elements(CAST(t.foreign_keys AS json)) \
+            WITH ORDINALITY AS r (value, place) \
+            JOIN tables p ON p.cluster_id = t.cluster_id AND p.db_name = r.value ->> 'database' \
+            AND p.table_name = r.value ->> 'table' AND p.status = 'active' \
+            WHERE t.id = ANY($1) ORDER BY t.id, r.place",
+    };
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = db.read(db.words(KEYS), &[ids.into()]).await?;
+    let key = |row: &Row| {
+        Ok(ForeignKey { table_id: row.get(0)?, field: row.get(1)?, parent_id: row.get(2)?, key: row.get(3)? })
+    };
+    rows.iter().map(key).collect()
 }
 
 pub async fn insert_fields(tx: &mut Tx, fields: &[KnownField], now_ms: i64) -> Result<(), Error> {

@@ -1,7 +1,9 @@
 //! Builds a table from the answers of all queries.
 
+use std::collections::BTreeMap;
+
 use lakeport_sdk::Row;
-use lakeport_sdk::dialect::{Error, Field, Table, TableName};
+use lakeport_sdk::dialect::{Error, Field, Reference, Table, TableName};
 
 use super::inspect::{Answers, ByTable};
 use super::{kind_of, no_table, optional_text, text};
@@ -243,6 +245,29 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// Foreign keys of single fields to fields that identify a row.
+    fn references(&self) -> Result<Vec<Reference>, Error> {
+        let rows = rows_of(&self.answers.references, &self.table.name);
+        let mut fields_of: BTreeMap<String, Vec<&Row<'_>>> = BTreeMap::new();
+        for row in &rows {
+            fields_of.entry(text(row, "name")?).or_default().push(row);
+        }
+        let mut references = Vec::new();
+        for fields in fields_of.into_values() {
+            let [row] = fields.as_slice() else { continue };
+            let (database, table) = (text(row, "parent_schema")?, text(row, "parent")?);
+            let written = text(row, "parent_field")?;
+            let key = self.answers.parent_keys.iter().find(|key| {
+                key.database == database && key.table == table && key.field.eq_ignore_ascii_case(&written)
+            });
+            if let Some(key) = key {
+                let (field, key) = (text(row, "field")?, key.field.clone());
+                references.push(Reference { field, database, table, key });
+            }
+        }
+        Ok(references)
+    }
+
     /// Views that name the table; also added to the fields that they name.
     fn views(&mut self) -> Vec<String> {
         let mut views = Vec::new();
@@ -292,6 +317,7 @@ impl Reading<'_> {
                 .map(|one| one.clause.clone())
                 .collect(),
             views,
+            references: self.references()?,
             ..TableExtra::default()
         };
         for row in rows_of(&self.answers.indexes, &self.table.name) {

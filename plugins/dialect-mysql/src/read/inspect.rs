@@ -1,12 +1,12 @@
 //! Inspects tables: about ten queries for all tables of one database together, repeated in halves when an
 //! answer does not fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Cell, Column, Error, Query, RowSet, Table, TableName};
 
-use super::{Ask, assemble, no_table, text, whole};
+use super::{Ask, assemble, no_table, optional_text, text, whole};
 use crate::server::Server;
 use crate::text::{Lexeme, lex};
 
@@ -15,6 +15,14 @@ const OTHER_VIEWS_MS: u32 = 5_000;
 
 /// Rows by the name of their table.
 pub type ByTable = BTreeMap<String, RowSet>;
+
+/// A field that identifies a row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ParentKey {
+    pub database: String,
+    pub table: String,
+    pub field: String,
+}
 
 /// The answers for tables of one database.
 #[derive(Default)]
@@ -29,6 +37,8 @@ pub struct Answers {
     pub rules: ByTable,
     /// child_schema, child, name, field, parent_schema, parent, parent_field: of the tables, by child.
     pub references: ByTable,
+    /// Fields of other tables that a foreign key of the tables refers to and that identify a row there.
+    pub parent_keys: BTreeSet<ParentKey>,
     /// Likewise, to the tables, by parent.
     pub referenced: ByTable,
     /// table_name, name, level, clause.
@@ -132,18 +142,49 @@ fn answers(ask: &dyn Ask, server: &Server, place: &Place<'_>, names: &[&str]) ->
     let is_partitioned =
         heads.iter().any(|row| text(&row, "options").is_ok_and(|options| options.contains("partitioned")));
     let partitions = is_partitioned.then(|| read(partitions_query(database, names), "table_name"));
+    let references = whole(ask, references_query("k.TABLE_SCHEMA", "k.TABLE_NAME", database, names))?;
     Ok(Answers {
         heads: by_table(heads, "name")?,
         columns: read(columns_query(database, names), "table_name")?,
         indexes: read(indexes_query(server, database, names), "table_name")?,
         rules: read(rules_query(database, names), "table_name")?,
-        references: read(references_query("k.TABLE_SCHEMA", "k.TABLE_NAME", database, names), "child")?,
+        parent_keys: parent_keys(ask, &references)?,
+        references: by_table(references, "child")?,
         referenced: by_table(referenced(ask, server, database, names)?, "parent")?,
         checks: read(checks_query(server, database, names), "table_name")?,
         triggers: read(triggers_query(database, names), "table_name")?,
         views: place.views.to_vec(),
         partitions: partitions.transpose()?.unwrap_or_default(),
     })
+}
+
+/// The fields of unique indexes of one field, of the tables that foreign keys refer to: InnoDB permits foreign keys to
+/// fields whose values repeat. One query for each database.
+fn parent_keys(ask: &dyn Ask, references: &RowSet) -> Result<BTreeSet<ParentKey>, Error> {
+    let mut parents: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in references.iter() {
+        parents.entry(text(&row, "parent_schema")?).or_default().insert(text(&row, "parent")?);
+    }
+    let mut keys = BTreeSet::new();
+    for (database, tables) in parents {
+        let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
+        keys.extend(parent_keys_of(&database, &whole(ask, unique_query(&database, &tables))?)?);
+    }
+    Ok(keys)
+}
+
+/// The fields that are alone, and whole, in a unique index.
+pub fn parent_keys_of(database: &str, rows: &RowSet) -> Result<Vec<ParentKey>, Error> {
+    let mut indexes: BTreeMap<(String, String), Vec<Option<String>>> = BTreeMap::new();
+    for row in rows.iter() {
+        let field = optional_text(&row, "field")?.filter(|_| matches!(row.cell("prefix"), Ok(Cell::Null)));
+        indexes.entry((text(&row, "table_name")?, text(&row, "name")?)).or_default().push(field);
+    }
+    let key = |((table, _), fields): ((String, String), Vec<Option<String>>)| match fields.as_slice() {
+        [Some(field)] => Some(ParentKey { database: database.to_owned(), table, field: field.clone() }),
+        _ => None,
+    };
+    Ok(indexes.into_iter().filter_map(key).collect())
 }
 
 /// Foreign keys to the tables. Listing them in the catalogue, MariaDB would open every table of every
@@ -295,6 +336,14 @@ fn indexes_query(server: &Server, database: &str, names: &[&str]) -> Query {
     .sql(if server.is_mariadb { "NULL" } else { "s.EXPRESSION" })
     .sql(" AS expression FROM information_schema.STATISTICS AS s WHERE s.TABLE_SCHEMA");
     these(query, "s.TABLE_NAME", database, names).sql(" ORDER BY s.TABLE_NAME, s.INDEX_NAME, s.SEQ_IN_INDEX")
+}
+
+fn unique_query(database: &str, names: &[&str]) -> Query {
+    let query = Query::new(
+        "SELECT s.TABLE_NAME AS table_name, s.INDEX_NAME AS name, s.COLUMN_NAME AS field, s.SUB_PART AS prefix \
+         FROM information_schema.STATISTICS AS s WHERE s.NON_UNIQUE = 0 AND s.TABLE_SCHEMA",
+    );
+    these(query, "s.TABLE_NAME", database, names)
 }
 
 fn rules_query(database: &str, names: &[&str]) -> Query {

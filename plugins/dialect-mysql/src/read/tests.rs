@@ -1,6 +1,7 @@
 use lakeport_sdk::dialect::{Column, DefaultValue, Table};
+use lakeport_sdk::serde_json::{Value, from_str};
 
-use super::inspect::{Answers, by_table, views_of};
+use super::inspect::{Answers, ParentKey, by_table, parent_keys_of, views_of};
 use super::*;
 use crate::extra::{FieldExtra, TableExtra};
 use crate::server::Server;
@@ -102,6 +103,7 @@ fn answers() -> Answers {
         ),
         rules: table(&RULE, &[&["orders", "fk", "RESTRICT", "CASCADE", "shop", "orders"]], "table_name"),
         references: table(&REFERENCE, &[&["shop", "orders", "fk", "id", "shop", "orders", "id"]], "child"),
+        parent_keys: Default::default(),
         referenced: table(
             &REFERENCE,
             &[
@@ -192,6 +194,43 @@ fn what_a_change_must_not_lose_stands_in_extra() {
     let id = FieldExtra::of(&table.fields[0]);
     assert_eq!(id.views, ["bank.books"]);
     assert_eq!((id.references.as_slice(), id.referenced_by.len()), (&["itself".to_owned()][..], 2));
+}
+
+#[test]
+fn foreign_keys_of_one_field_are_references() {
+    let unique = rows(
+        &["table_name", "name", "field", "prefix"],
+        vec![
+            row(&["customer", "PRIMARY", "No", "-"]),
+            row(&["customer", "by_pair", "a", "-"]),
+            row(&["customer", "by_pair", "b", "-"]),
+            row(&["customer", "by_prefix", "nick", "5"]),
+        ],
+    );
+    let keys = parent_keys_of("crm", &unique).unwrap();
+    let key = |field: &str| ParentKey {
+        database: "crm".to_owned(),
+        table: "customer".to_owned(),
+        field: field.to_owned(),
+    };
+    assert_eq!(keys, [key("No")]);
+    let mut given = answers();
+    let references = [
+        &["shop", "orders", "one", "id", "crm", "customer", "no"][..],
+        &["shop", "orders", "two", "id", "crm", "customer", "nick"],
+        &["shop", "orders", "three", "note", "crm", "customer", "no"],
+        &["shop", "orders", "three", "data", "crm", "customer", "a"],
+    ];
+    let references = rows(&REFERENCE, references.iter().map(|cells| row(cells)).collect());
+    given.references = by_table(references, "child").unwrap();
+    given.parent_keys = keys.into_iter().collect();
+    let references = |given: &Answers| {
+        let extra: Value = from_str(orders(given).extra.as_deref().unwrap()).unwrap();
+        extra["references"].clone()
+    };
+    let expected = json!([{"field": "id", "database": "crm", "table": "customer", "key": "No"}]);
+    assert_eq!(references(&given), expected);
+    assert_eq!(references(&answers()), Value::Null);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Inspects tables: five queries for all of them together, one more if some are partitioned.
+//! Inspects tables: six queries for all of them together, one more if some are partitioned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakeport_sdk::Row;
-use lakeport_sdk::dialect::{Error, Field, Query, RowSet, ServerInfo, Table, TableName};
+use lakeport_sdk::dialect::{Error, Field, Query, Reference, RowSet, ServerInfo, Table, TableName};
 
 use super::dependents::{self, Dependents};
 use super::{ByRelation, Source, kind_of, no_table, numbered, places};
@@ -20,6 +20,8 @@ pub struct Answers {
     pub fields: RowSet,
     /// Their primary keys.
     pub keys: RowSet,
+    /// Their foreign keys of single fields.
+    pub references: RowSet,
     /// Their parents and children.
     pub family: RowSet,
     /// Their dependents.
@@ -48,6 +50,7 @@ pub fn inspect(
     let answers = Answers {
         fields: source.ask(fields_query(server, &relations))?,
         keys: source.ask(keys_query(&relations))?,
+        references: source.ask(references_query(&relations))?,
         family: source.ask(family_query(&relations))?,
         dependents: source.ask(dependents::query(&relations))?,
         other_defaults: match partitioned.as_slice() {
@@ -122,6 +125,23 @@ fn keys_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1")
 }
 
+/// Without the constraints that PostgreSQL derives from one to a partitioned table, one for each partition.
+fn references_query(relations: &[i64]) -> Query {
+    let query = Query::new(
+        "SELECT CAST(k.conrelid AS bigint) AS relation, CAST(a.attname AS text) AS field, \
+         CAST(n.nspname AS text) AS parent_schema, CAST(c.relname AS text) AS parent, \
+         CAST(b.attname AS text) AS parent_field \
+         FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.confrelid \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = ANY (k.conkey) \
+         JOIN pg_catalog.pg_attribute AS b ON b.attrelid = k.confrelid AND b.attnum = ANY (k.confkey) \
+         LEFT JOIN pg_catalog.pg_constraint AS o ON o.oid = k.conparentid \
+         WHERE k.contype = 'f' AND pg_catalog.cardinality(k.conkey) = 1 \
+         AND (o.oid IS NULL OR o.conrelid <> k.conrelid) AND k.conrelid ",
+    );
+    numbered(query, relations).sql(" ORDER BY 1, 2, 3, 4, 5")
+}
+
 /// Parents, children that are not partitions, by name, and the number of partitions.
 fn family_query(relations: &[i64]) -> Query {
     let query = Query::new(
@@ -175,6 +195,7 @@ pub fn tables_of(tables: &[TableName], answers: &Answers) -> Result<Vec<Result<T
     let parts = Parts {
         fields: ByRelation::of(&answers.fields)?,
         keys: ByRelation::of(&answers.keys)?,
+        references: ByRelation::of(&answers.references)?,
         family: ByRelation::of(&answers.family)?,
         dependents: ByRelation::of(&answers.dependents)?,
         other_defaults: ByRelation::of(&answers.other_defaults)?,
@@ -192,6 +213,7 @@ pub fn tables_of(tables: &[TableName], answers: &Answers) -> Result<Vec<Result<T
 struct Parts<'a> {
     fields: ByRelation<'a>,
     keys: ByRelation<'a>,
+    references: ByRelation<'a>,
     family: ByRelation<'a>,
     dependents: ByRelation<'a>,
     other_defaults: ByRelation<'a>,
@@ -227,6 +249,7 @@ impl Parts<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         let mut facts = facts_of(head, self.family.get(relation)?)?;
         dependents.add_to_table(&mut facts);
+        facts.references = references_of(self.references.get(relation)?)?;
         Ok(Table {
             name: name.clone(),
             kind: kind.to_owned(),
@@ -242,6 +265,18 @@ impl Parts<'_> {
             extra: (kind == "table").then(|| facts.to_json()),
         })
     }
+}
+
+fn references_of(rows: &[Row<'_>]) -> Result<Vec<Reference>, Error> {
+    let reference = |row: &Row<'_>| {
+        Ok(Reference {
+            field: row.text("field")?.to_owned(),
+            database: row.text("parent_schema")?.to_owned(),
+            table: row.text("parent")?.to_owned(),
+            key: row.text("parent_field")?.to_owned(),
+        })
+    };
+    rows.iter().map(reference).collect()
 }
 
 /// The elements of an array `{1,2}` or a vector `1 2`.

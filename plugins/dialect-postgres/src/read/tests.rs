@@ -1,4 +1,5 @@
 use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Fragment, Page, Table};
+use lakeport_sdk::serde_json::{Value, from_str};
 use std::cell::RefCell;
 
 use super::*;
@@ -85,6 +86,7 @@ const FIELD: [&str; 15] = [
     "compression",
 ];
 const KEY: [&str; 2] = ["relation", "numbers"];
+const REFERENCE: [&str; 5] = ["relation", "field", "parent_schema", "parent", "parent_field"];
 const FAMILY: [&str; 5] = ["relation", "role", "schema_name", "name", "members"];
 const DEPENDENT: [&str; 8] =
     ["relation", "number", "object", "kind", "schema_name", "owner_name", "name", "owner"];
@@ -128,6 +130,7 @@ fn answers() -> Vec<RowSet> {
             ],
         ),
         rows(&KEY, vec![vec![int(7), text("{1}")]]),
+        rows(&REFERENCE, Vec::new()),
         rows(&FAMILY, Vec::new()),
         rows(
             &DEPENDENT,
@@ -178,9 +181,23 @@ fn dependents_belong_to_field_or_table() {
 }
 
 #[test]
+fn foreign_keys_of_one_field_are_references() {
+    let mut given = answers();
+    let key = |relation: i64, field: &str| {
+        vec![int(relation), text(field), text("crm"), text("customer"), text("no")]
+    };
+    given[3] = rows(&REFERENCE, vec![key(7, "note"), key(8, "n")]);
+    given[5] = rows(&DEPENDENT, Vec::new());
+    let orders = inspected(given, &["orders"]).remove(0).unwrap();
+    let extra: Value = from_str(orders.extra.as_deref().unwrap()).unwrap();
+    let expected = json!([{"field": "note", "database": "crm", "table": "customer", "key": "no"}]);
+    assert_eq!(extra, json!({"references": expected}));
+}
+
+#[test]
 fn included_fields_share_the_primary_key() {
     let mut given = answers();
-    given[4] = rows(&DEPENDENT, vec![dependent(3, 95, "constraint p", (7, "orders"), "orders_pkey")]);
+    given[5] = rows(&DEPENDENT, vec![dependent(3, 95, "constraint p", (7, "orders"), "orders_pkey")]);
     let orders = inspected(given, &["orders"]).remove(0).unwrap();
     assert_eq!(orders.extra.as_deref(), Some(r#"{"parts":["primary key orders_pkey"]}"#));
     assert_eq!(orders.fields[1].extra.as_deref(), Some(r#"{"shared":["primary key orders_pkey"]}"#));

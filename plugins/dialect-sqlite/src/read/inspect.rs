@@ -1,12 +1,13 @@
-//! Inspects tables: four queries for all tables together, and one for their fields, which is repeated in
-//! halves when a part of it fails.
+//! Inspects tables: four queries for all tables together, two more if some have foreign keys, and one for their
+//! fields, which is repeated in halves when a part of it fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakeport_sdk::Row;
-use lakeport_sdk::dialect::{Connection, Error, Field, Limits, Query, RowSet, Table, TableName};
+use lakeport_sdk::dialect::{Connection, Error, Field, Limits, Query, Reference, RowSet, Table, TableName};
 
 use super::{in_main, no_table};
+use crate::DATABASE;
 use crate::create_text::{self, ColumnText, CreateText};
 use crate::facts::{self, TableFacts};
 use crate::{defaults, lexer};
@@ -24,6 +25,10 @@ pub struct Answers {
     pub indexes: RowSet,
     /// child, parent, on_update, on_delete: foreign keys of the tables and to them.
     pub foreign_keys: RowSet,
+    /// child, number, field, parent, key, is_unique: fields of the tables' foreign keys.
+    pub references: RowSet,
+    /// name: the parents as they are named, whatever the case in a foreign key.
+    pub parents: RowSet,
     /// name, kind, table_name, sql: all views and triggers of the file.
     pub users: RowSet,
     /// Fields by table: name, type, not_null, default_text, key_part, hidden.
@@ -39,10 +44,14 @@ pub fn inspect(connection: &Connection, tables: &[TableName]) -> Result<Vec<Resu
         .collect();
     let mut fields = BTreeMap::new();
     read_fields(connection, &names, &mut fields);
+    let foreign_keys = foreign_keys_query(&names).run(connection)?;
+    let (references, parents) = references(connection, &names, &foreign_keys)?;
     let answers = Answers {
         heads: heads_query(&names).run(connection)?,
         indexes: indexes_query(&names).run(connection)?,
-        foreign_keys: foreign_keys_query(&names).run(connection)?,
+        foreign_keys,
+        references,
+        parents,
         users: users_query().run_within(connection, Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 })?,
         fields,
     };
@@ -112,6 +121,54 @@ fn foreign_keys_query(names: &[&str]) -> Query {
     .sql(") OR lower(f.\"table\") IN (")
     .values(names.iter().map(|name| name.to_ascii_lowercase()))
     .sql("))")
+}
+
+/// The fields of foreign keys, and the parents' names. Without any, nothing is queried. If a query fails or its answer
+/// does not fit, the tables have no references: changes do not need them.
+fn references(
+    connection: &Connection,
+    names: &[&str],
+    foreign_keys: &RowSet,
+) -> Result<(RowSet, RowSet), Error> {
+    let none = || RowSet { columns: Vec::new(), rows: Vec::new(), truncated: false };
+    let mut parents = BTreeSet::new();
+    for row in foreign_keys.iter() {
+        if names.contains(&row.text("child")?) {
+            parents.insert(row.text("parent")?.to_ascii_lowercase());
+        }
+    }
+    if parents.is_empty() {
+        return Ok((none(), none()));
+    }
+    let read = || Ok((references_query(names).run(connection)?, parents_query(&parents).run(connection)?));
+    read().or_else(|error: Error| match error.code.as_str() {
+        "limit_exceeded" | "upstream_failed" => Ok((none(), none())),
+        _ => Err(error),
+    })
+}
+
+/// One row for each field of a foreign key; for a key without named fields, one for each field of the parent's key.
+fn references_query(names: &[&str]) -> Query {
+    Query::new(
+        "SELECT s.name AS child, f.id AS number, f.\"from\" AS field, f.\"table\" AS parent, c.name AS key, \
+         CASE WHEN c.pk = 1 AND (SELECT count(*) FROM pragma_table_xinfo(f.\"table\") AS o WHERE o.pk > 0) = 1 \
+         THEN 1 ELSE EXISTS (SELECT 1 FROM pragma_index_list(f.\"table\") AS i \
+         WHERE i.\"unique\" = 1 AND i.partial = 0 \
+         AND (SELECT count(*) FROM pragma_index_info(i.name)) = 1 \
+         AND (SELECT x.name FROM pragma_index_info(i.name) AS x) = c.name) END AS is_unique \
+         FROM sqlite_schema AS s JOIN pragma_foreign_key_list(s.name) AS f \
+         JOIN pragma_table_xinfo(f.\"table\") AS c \
+         ON lower(c.name) = lower(f.\"to\") OR (f.\"to\" IS NULL AND c.pk > 0) \
+         WHERE s.type = 'table' AND s.name IN (",
+    )
+    .values(names.iter().copied())
+    .sql(")")
+}
+
+fn parents_query(parents: &BTreeSet<String>) -> Query {
+    Query::new("SELECT s.name AS name FROM sqlite_schema AS s WHERE s.type = 'table' AND lower(s.name) IN (")
+        .values(parents.iter().map(String::as_str))
+        .sql(")")
 }
 
 fn users_query() -> Query {
@@ -229,6 +286,7 @@ fn facts_of(table: &TableName, text: Option<&CreateText>, answers: &Answers) -> 
     }
     facts.referenced_by.sort_unstable();
     facts.referenced_by.dedup();
+    facts.references = references_of(&table.name, answers)?;
     for row in answers.users.iter() {
         let name = row.text("name")?.to_owned();
         if row.text("kind")? == "trigger" && row.text("table_name")?.eq_ignore_ascii_case(&table.name) {
@@ -241,6 +299,31 @@ fn facts_of(table: &TableName, text: Option<&CreateText>, answers: &Answers) -> 
         facts.mentioned_by.push(NOT_ALL_READ.to_owned());
     }
     Ok(facts)
+}
+
+/// Foreign keys of single fields to fields that identify a row. SQLite does not check whether they do before a row
+/// is written.
+fn references_of(child: &str, answers: &Answers) -> Result<Vec<Reference>, Error> {
+    let mut fields_of: BTreeMap<i64, Vec<Row<'_>>> = BTreeMap::new();
+    for row in rows_of(&answers.references, "child", child) {
+        fields_of.entry(row.integer("number")?).or_default().push(row);
+    }
+    let mut references = Vec::new();
+    for fields in fields_of.into_values() {
+        let [row] = fields.as_slice() else { continue };
+        let written = row.text("parent")?;
+        let mut names = answers.parents.iter().filter_map(|row| row.text("name").ok());
+        let parent = names.find(|name| name.eq_ignore_ascii_case(written));
+        if let Some(parent) = parent.filter(|_| row.boolean("is_unique").unwrap_or(false)) {
+            references.push(Reference {
+                field: row.text("field")?.to_owned(),
+                database: DATABASE.to_owned(),
+                table: parent.to_owned(),
+                key: row.text("key")?.to_owned(),
+            });
+        }
+    }
+    Ok(references)
 }
 
 /// A description of an index; `None` for the key's, which belongs to the key. The name of a UNIQUE

@@ -21,6 +21,7 @@ fn int(value: i64) -> Cell {
 const FIELD: [&str; 7] = ["table_name", "name", "type", "not_null", "default_text", "key_part", "hidden"];
 const INDEX: [&str; 5] = ["table_name", "index_name", "is_unique", "origin", "partial"];
 const FOREIGN_KEY: [&str; 4] = ["child", "parent", "on_update", "on_delete"];
+const REFERENCE: [&str; 6] = ["child", "number", "field", "parent", "key", "is_unique"];
 const USER: [&str; 4] = ["name", "kind", "table_name", "sql"];
 
 /// SQLite's answers for a file with the table `orders`, created by this statement, with the fields `day` and
@@ -37,6 +38,8 @@ fn answers(sql: &str) -> Answers {
         heads: rows(&["name", "kind", "sql"], vec![vec![text("orders"), text("table"), text(sql)]]),
         indexes: rows(&INDEX, Vec::new()),
         foreign_keys: rows(&FOREIGN_KEY, Vec::new()),
+        references: rows(&REFERENCE, Vec::new()),
+        parents: rows(&["name"], Vec::new()),
         users: rows(&USER, Vec::new()),
         fields: BTreeMap::from([("orders".to_owned(), Ok(fields))]),
     }
@@ -124,6 +127,29 @@ fn what_must_not_be_lost_stands_in_extra() {
     }
     assert!(extra["rebuild"].is_string());
     assert_eq!(table.fields[0].extra.as_deref(), Some(r#"{"constraints":["COLLATE"]}"#));
+}
+
+#[test]
+fn foreign_keys_of_one_field_are_references() {
+    let mut given = answers(PLAIN);
+    let key = |child: &str, number: i64, field: &str, parent: &str, key: &str, is_unique: i64| {
+        vec![text(child), int(number), text(field), text(parent), text(key), int(is_unique)]
+    };
+    given.references = rows(
+        &REFERENCE,
+        vec![
+            key("orders", 0, "id", "CUSTOMER", "no", 1),
+            key("orders", 1, "day", "pair", "a", 0),
+            key("orders", 1, "id", "pair", "b", 0),
+            key("orders", 2, "day", "customer", "nick", 0),
+            key("orders", 3, "day", "gone", "x", 1),
+            key("lines", 0, "id", "customer", "no", 1),
+        ],
+    );
+    given.parents = rows(&["name"], ["Customer", "pair"].map(|name| vec![text(name)]).to_vec());
+    let expected = json!([{"field": "id", "database": "main", "table": "Customer", "key": "no"}]);
+    assert_eq!(extra(&orders(&given))["references"], expected);
+    assert_eq!(extra(&orders(&answers(PLAIN)))["references"], Value::Null);
 }
 
 #[test]

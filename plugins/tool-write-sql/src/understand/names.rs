@@ -2,6 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::link::{self, Chunk};
+use crate::calendar::Day;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
 use crate::words::{self, Form, Word, english, phrases, values};
@@ -19,6 +21,9 @@ const VAGUE: &[&str] =
     &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2", "person"];
 /// The longest part of a comment that can be a name, in characters.
 const COMMENT_NAME_MAX: usize = 10;
+
+/// Tags of a schema that are read.
+const TAGS_MAX: usize = 500;
 
 /// The shortest value of which a word ending with `ly` may be made.
 const ADVERB_MIN: usize = 4;
@@ -87,6 +92,41 @@ impl Names {
             names.add_table(schema, table);
         }
         names
+    }
+
+    /// The names of a schema, with tags of its tables. A tag names its table only if none of its words has another meaning
+    /// and no other table has it.
+    pub fn with_tags(schema: &Schema) -> Names {
+        let mut names = Names::of(schema);
+        let tables = schema.tables.iter().enumerate();
+        let tags = tables.flat_map(|(table, owner)| owner.tags.iter().map(move |tag| (table, tag)));
+        let free: Vec<(usize, &String)> =
+            tags.take(TAGS_MAX).filter(|(_, tag)| names.are_unknown(tag, schema)).collect();
+        for (_, tag) in &free {
+            chinese_parts(tag).iter().for_each(|part| names.dictionary.learn(part));
+        }
+        let mut tables_of: FxHashMap<Vec<String>, Vec<usize>> = FxHashMap::default();
+        for (table, tag) in free {
+            let tables = tables_of.entry(concepts(&words::read(tag, &names.dictionary))).or_default();
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
+        let mut tags: Vec<(Vec<String>, Vec<usize>)> = tables_of.into_iter().collect();
+        tags.sort_unstable();
+        for (tag, tables) in tags {
+            if let [table] = tables[..] {
+                names.add(tag, Named::Table(table));
+            }
+        }
+        names
+    }
+
+    /// Whether no word of a text has a meaning.
+    fn are_unknown(&self, text: &str, schema: &Schema) -> bool {
+        let words = words::read(text, &self.dictionary);
+        let pieces = link::pieces(&words, schema, self, Day::of(2000, 1, 1));
+        !pieces.is_empty() && pieces.iter().all(|piece| piece.chunk == Chunk::Unknown)
     }
 
     fn add_table(&mut self, schema: &Schema, table: usize) {
@@ -496,6 +536,23 @@ mod tests {
             assert!(english_name(comment, &[words("x")]).is_empty(), "{comment}");
         }
         assert!(english_name("city where the customer lives", &[words("city")]).is_empty());
+    }
+
+    #[test]
+    fn a_tag_names_its_table_where_nothing_else_does() {
+        let mut shop = shop();
+        let tag = |schema: &mut Schema, table: usize, tags: &[&str]| {
+            schema.tables[table].tags.extend(tags.iter().map(|tag| (*tag).to_owned()));
+        };
+        tag(&mut shop, 0, &["Patrons", "city", "total", "both", "2024"]);
+        tag(&mut shop, 3, &["both", "火锅", "火锅", "订单火锅", "patron city"]);
+        let names = Names::with_tags(&shop);
+        let added: Vec<(Vec<String>, Named)> = {
+            let before = Names::of(&shop).list.len();
+            names.list[before..].to_vec()
+        };
+        let expected = [(vec!["patron".to_owned()], 0), (vec!["火锅".to_owned()], 3)];
+        assert_eq!(added, expected.map(|(name, table)| (name, Named::Table(table))));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Reference, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_catalog::Entry;
 use lakeport_catalog::terms::Needles;
@@ -15,7 +15,7 @@ use super::sources::Sources;
 use super::{PAGE_MAX, TopicAccess, error, of_store, offset_of, page_of};
 use crate::tables;
 
-/// Tables of one `get`, by the contract.
+/// Tables of one `get` or `details`, by the contract.
 const GET_MAX: usize = 100;
 /// Fields of one table, by the contract.
 const FIELDS_MAX: i64 = 2_000;
@@ -98,10 +98,7 @@ impl TopicAccess {
     }
 
     pub(super) async fn wholes(&self, ids: &[u64]) -> Result<Vec<Option<Table>>, PluginError> {
-        if ids.len() > GET_MAX {
-            let message = format!("{} tables at once; {GET_MAX} at most", ids.len());
-            return Err(error("limit_exceeded", message));
-        }
+        check_count(ids)?;
         let sources = self.sources().await?;
         self.caught_up().await?;
         let heads: HashMap<u64, TableHead> = {
@@ -114,6 +111,39 @@ impl TopicAccess {
         let own = |id: &u64| own::find(*id).filter(|_| sources.own().is_some()).map(OwnTable::whole);
         // An id may be requested twice.
         Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get_mut(id).cloned())).collect())
+    }
+
+    /// Tags and foreign keys. Foreign keys to tables that are not visible are left out.
+    pub(super) async fn details_of(&self, ids: &[u64]) -> Result<Vec<Option<TableDetails>>, PluginError> {
+        check_count(ids)?;
+        let sources = self.sources().await?;
+        self.caught_up().await?;
+        let entry_id = |id: u64| i64::try_from(id).ok();
+        let mut details: HashMap<i64, TableDetails> = {
+            let index = self.state.catalog.read();
+            let entries = ids.iter().filter_map(|id| index.get(entry_id(*id)?));
+            let of = |entry: &Entry| {
+                let tags = entry.tags.iter().map(|tag| tag.to_string()).collect();
+                (entry.id, TableDetails { tags, references: Vec::new() })
+            };
+            entries.filter(|entry| sources.sees(entry)).map(of).collect()
+        };
+        let known: Vec<i64> = details.keys().copied().collect();
+        let foreign_keys = tables::foreign_keys_of(&self.state.db, &known).await.map_err(of_store)?;
+        {
+            let index = self.state.catalog.read();
+            for one in foreign_keys {
+                let is_seen = index.get(one.parent_id).is_some_and(|parent| sources.sees(parent));
+                if let Some(details) = details.get_mut(&one.table_id).filter(|_| is_seen) {
+                    let table = one.parent_id.unsigned_abs();
+                    details.references.push(Reference { field: one.field, table, key: one.key });
+                }
+            }
+        }
+        let own = |id: u64| own::find(id).filter(|_| sources.own().is_some());
+        let none = || TableDetails { tags: Vec::new(), references: Vec::new() };
+        let of = |id: &u64| details.get(&entry_id(*id)?).cloned().or_else(|| own(*id).map(|_| none()));
+        Ok(ids.iter().map(of).collect())
     }
 
     async fn with_fields(
@@ -204,6 +234,15 @@ impl Seen<'_> {
     fn place<'s>(&'s self, sources: &'s Sources) -> (&'s str, &'s str, &'s str) {
         (self.datasource(sources), self.database(), self.name())
     }
+}
+
+/// `limit_exceeded` if too many tables are requested at once.
+fn check_count(ids: &[u64]) -> Result<(), PluginError> {
+    if ids.len() > GET_MAX {
+        let message = format!("{} tables at once; {GET_MAX} at most", ids.len());
+        return Err(error("limit_exceeded", message));
+    }
+    Ok(())
 }
 
 /// A comment, or where there is none what the catalogue says.

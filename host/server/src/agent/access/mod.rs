@@ -22,7 +22,7 @@ use lakeport_base::Error;
 use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
 use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
@@ -119,6 +119,10 @@ impl Topic for TopicAccess {
 
     fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>> {
         Box::pin(async move { self.wholes(&ids).await })
+    }
+
+    fn details(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<TableDetails>>> {
+        Box::pin(async move { self.details_of(&ids).await })
     }
 
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>> {

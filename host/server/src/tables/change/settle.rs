@@ -168,6 +168,7 @@ mod tests {
             replicas: None,
             keys: None,
             partition: None,
+            foreign_keys: "[]".to_owned(),
             fields: vec![
                 field("a"),
                 field("b"),

@@ -158,6 +158,7 @@ fn renamed(name: &str) -> FoundTable {
         replicas: None,
         keys: Some("id".to_owned()),
         partition: None,
+        foreign_keys: "[]".to_owned(),
         fields: vec![field],
     }
 }

@@ -135,7 +135,9 @@ pub fn which_again(candidates: &[Candidate]) -> Answer {
     let count = candidates.len();
     let language = candidates.first().map_or(Language::English, |first| Language::of(&first.content));
     let asked = match language {
-        Language::English => format!("There is no such number: it goes from 1 to {count}. Which one is meant?"),
+        Language::English => {
+            format!("There is no such number: it goes from 1 to {count}. Which one is meant?")
+        }
         Language::Chinese => format!("没有这个编号，请在 1 到 {count} 中选择。"),
     };
     which(&asked, candidates.to_vec())

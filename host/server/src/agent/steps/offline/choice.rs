@@ -141,7 +141,9 @@ mod tests {
         assert_eq!(before, ["orders", "content of b"]);
         assert_eq!(resolved("2", &earlier[..1]).0, "content of b");
         assert_eq!(missed("3", &earlier[..1]).map(<[_]>::len), Some(2));
-        for (message, before) in [("2", &earlier[..1]), ("How many orders?", &earlier[..1]), ("3", &earlier[..])] {
+        for (message, before) in
+            [("2", &earlier[..1]), ("How many orders?", &earlier[..1]), ("3", &earlier[..])]
+        {
             assert_eq!(missed(message, before), None, "{message}");
         }
     }

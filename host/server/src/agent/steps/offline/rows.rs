@@ -271,8 +271,7 @@ impl<'r> Rows<'r> {
         if !(2..=ENTRIES_SHOWN.min(count - 1)).contains(&tied) || value(first).is_none() {
             return None;
         }
-        let names: Vec<String> =
-            self.rows[..tied].iter().map(|row| self.told(row, &self.labels)).collect();
+        let names: Vec<String> = self.rows[..tied].iter().map(|row| self.told(row, &self.labels)).collect();
         let (names, figure) = (names.join(self.comma()), self.told(first, &[measure]));
         let names = capitalised(&names);
         Some(match (self.language, is_least) {

@@ -221,7 +221,10 @@ fn those_that_are_equally_first_are_all_named() {
     }
     let table = rows(&["weekday", "n"], json!([["Monday", 2], ["Friday", 5]]));
     let (_, answer) = told("orders by weekday", series("Orders", "weekday", &["n"]), table);
-    assert!(answer.starts_with("Orders: 7 in total over 2 days of the week; the most on Friday (5)."), "{answer}");
+    assert!(
+        answer.starts_with("Orders: 7 in total over 2 days of the week; the most on Friday (5)."),
+        "{answer}"
+    );
 }
 
 #[test]
