@@ -14,9 +14,9 @@ use crate::plan::{
     self, algebra,
     query::{Column, Expr, Query},
 };
-use crate::schema::{Kind, Schema};
+use crate::schema::{Kind, Place, Schema};
 use crate::sql;
-use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
+use crate::understand::meaning::{Group, Meaning, Measure, Test, Unclear};
 use crate::understand::names::Named;
 use crate::understand::{self, Several};
 use crate::words::chinese::is_han;
@@ -83,15 +83,25 @@ pub fn answer_after(
         so_far.take(message, known, today);
     }
     let (understood, is_change) = so_far.understood(question, known, today)?;
+    // What a message before would have changed is open.
+    if let (true, Some(ignored)) = (is_change, so_far.ignored.last()) {
+        return Err(Unclear::Ignored((*ignored).to_owned()));
+    }
     let mut answer = understood.answer(question, known, today);
     if is_change {
-        answer.explanation.push_str(&explain::continues(
-            &so_far.messages,
-            &so_far.ignored,
-            is_chinese(question),
-        ));
+        answer.explanation.push_str(&explain::continues(&so_far.messages, is_chinese(question)));
     }
     Ok(answer)
+}
+
+/// Whether a message is about the data, and not `thanks a lot`.
+fn says_something(message: &str, known: &Known<'_>, today: Day) -> bool {
+    let said = Message::of(message);
+    said.is_marked()
+        || said.is_part()
+        || said.asks()
+        || message.contains(|letter: char| letter.is_ascii_digit())
+        || !understand::named_tables(message, known, today).is_empty()
 }
 
 /// A question, as the messages after it changed it.
@@ -115,7 +125,9 @@ impl<'m> Conversation<'m> {
                 self.messages.push(message);
                 self.last = Some(understood);
             }
-            Err(_) if self.last.is_some() => self.ignored.push(message),
+            Err(_) if self.last.is_some() && says_something(message, known, today) => {
+                self.ignored.push(message)
+            }
             Err(_) => {}
         }
     }
@@ -138,6 +150,11 @@ impl<'m> Conversation<'m> {
             || earlier.cycle.is_some()
             || earlier.range.is_some()
             || !earlier.filters.is_empty();
+        let is_of_those = said.asks_which() && is_grouped && !earlier.measures.is_empty();
+        // `是哪些客户`, after a number of orders: not all of them.
+        if is_of_those && alone.as_ref().is_ok_and(|alone| alone.meaning.measures.is_empty()) {
+            return Err(Unclear::Shape);
+        }
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
@@ -155,7 +172,7 @@ impl<'m> Conversation<'m> {
                 if said.takes_away()
                     || said.is_part()
                     || said.refers() && alone.meaning.tables.is_empty()
-                    || said.is_marked() && !said.asks() && alone.meaning.measures.is_empty() =>
+                    || said.is_marked() && !said.asks() =>
             {
                 Err(Unclear::Shape)
             }
@@ -209,7 +226,12 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
     for table in read.tables().into_iter().take(READINGS_MAX) {
         match with(Some(table)) {
             Ok(understood) => {
-                let layer = layer(&known.schema.table(table).name);
+                let of = |table: usize| layer(&known.schema.table(table).name);
+                // Of the rows of one table, what is in its layer: orders that were cancelled have no sales.
+                let layer = match understood.meaning.measures[..] {
+                    [Measure::Count(counted)] if counted != table => of(table).abs_diff(of(counted)),
+                    _ => of(table),
+                };
                 found.push(((layer, tables(&understood.query, known.schema).len()), understood));
             }
             Err(Unclear::Ambiguous(other)) if other == word => {}
@@ -238,7 +260,7 @@ impl Understood {
         let read = understand::read(&follow::bare(message), known, today);
         let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
         let with = |preferred: Option<usize>| -> Option<Understood> {
-            let part = read.meaning(known, preferred).ok()?;
+            let part = self.in_place(read.meaning(known, preferred).ok()?, known.schema);
             let meaning = follow::changed(&self.meaning, part, said)?;
             let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
             let is_chosen = self.is_chosen || preferred.is_some();
@@ -248,6 +270,21 @@ impl Understood {
         with(None)
             .or_else(|| with(of_base))
             .or_else(|| read.tables().into_iter().find_map(|table| with(Some(table))))
+    }
+
+    /// A part of a question with conditions on the fields that the question has: `red` instead of `green`, of whatever has
+    /// that colour.
+    fn in_place(&self, mut part: Meaning, schema: &Schema) -> Meaning {
+        let name = |place: Place| schema.field(place).name.to_lowercase();
+        for filter in &mut part.filters {
+            let known = self.meaning.filters.iter().find(|known| name(known.place) == name(filter.place));
+            if let (Some(known), Test::Among(values, _)) = (known, &filter.test)
+                && values.iter().all(|value| schema.field(known.place).values.contains(value))
+            {
+                filter.place = known.place;
+            }
+        }
+        part
     }
 
     fn answer(&self, question: &str, known: &Known<'_>, today: Day) -> Answer {

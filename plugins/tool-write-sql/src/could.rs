@@ -72,7 +72,8 @@ impl Offered<'_> {
             return false;
         }
         let Ok(answer) = answer_of(&question, self.known, self.today) else { return false };
-        let is_new = !(numbers && answer.measures.is_empty()) && !self.queries.contains(&answer.query);
+        let is_wanted = !numbers || !answer.measures.is_empty();
+        let is_new = is_wanted && !self.queries.contains(&answer.query);
         if is_new {
             self.questions.push(question);
             self.queries.push(answer.query);

@@ -464,26 +464,16 @@ pub fn fiscal(first_month: i64, chinese: bool) -> String {
     }
 }
 
-/// That a question changes an earlier one, as other messages did, and which of them did not.
-pub fn continues(messages: &[&str], ignored: &[&str], chinese: bool) -> String {
-    let quoted = |messages: &[&str], comma: &str| -> String {
-        messages
-            .iter()
-            .map(|message| format!("\u{201c}{message}\u{201d}"))
-            .collect::<Vec<String>>()
-            .join(comma)
+/// That a question changes an earlier one, as other messages did.
+pub fn continues(messages: &[&str], chinese: bool) -> String {
+    let quoted = |comma: &str| -> String {
+        let each = messages.iter().map(|message| format!("\u{201c}{message}\u{201d}"));
+        each.collect::<Vec<String>>().join(comma)
     };
-    let mut said = match chinese {
-        true => format!("接着{}理解。", quoted(messages, "、")),
-        false => format!(" Read as a change of {}.", quoted(messages, ", ")),
-    };
-    if !ignored.is_empty() {
-        said += &match chinese {
-            true => format!("没有采用{}，因为没有看懂。", quoted(ignored, "、")),
-            false => format!(" {} changed nothing, since it was not understood.", quoted(ignored, ", ")),
-        };
+    match chinese {
+        true => format!("接着{}理解。", quoted("、")),
+        false => format!(" Read as a change of {}.", quoted(", ")),
     }
-    said
 }
 
 /// A question that says which data source it is about.
@@ -518,6 +508,12 @@ pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
         (Unclear::Shape, false) => {
             "This cannot be answered: the words are known, but not what to compute. Please put it another way.".to_owned()
         }
+        (Unclear::Ignored(message), true) => {
+            format!("无法回答：前面的“{message}”没有看懂，所以不清楚这里要改的是什么，请写出完整的问题。")
+        }
+        (Unclear::Ignored(message), false) => format!(
+            "This cannot be answered: {message:?}, before it, was not understood, so it is open what this changes. Please ask the whole question."
+        ),
         (Unclear::NoRank, true) => "无法回答：请说明按什么排名，例如“按订单数前5的客户”。".to_owned(),
         (Unclear::NoRank, false) => {
             "This cannot be answered: say by what the first ones are chosen, such as \"top 5 customers by number of orders\".".to_owned()

@@ -132,6 +132,13 @@ impl<'m> Message<'m> {
         ASKING.iter().any(|word| has_words(&lower, word))
     }
 
+    /// `是哪些客户`: asks of which ones the question before spoke.
+    pub fn asks_which(self) -> bool {
+        let plain = plain(self.text);
+        let letters = plain.chars().filter(|letter| is_han(*letter)).count();
+        letters <= SHORT_LETTERS && ["是哪", "哪些", "有哪些"].iter().any(|begin| plain.starts_with(begin))
+    }
+
     /// Whether it speaks of something that only the earlier question names.
     pub fn refers(self) -> bool {
         PRONOUNS.iter().any(|word| has_words(&self.text.to_lowercase(), word))
@@ -394,9 +401,7 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
             meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), !part.least));
             meaning.which = meaning.groups.is_empty() && meaning.unit.is_some();
             // `only the top 3` of a list: by what is open.
-            if meaning.rank.is_none() {
-                return None;
-            }
+            meaning.rank?;
         }
     }
     meaning.having.retain(|(known, ..)| part.having.iter().all(|(measure, ..)| measure != known));

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::answer::layer;
 use crate::schema::{Field, Kind, Place, Schema};
 use crate::understand::names::PREFIXES;
 use crate::words::english::{name_words, singular};
@@ -73,6 +74,8 @@ pub struct Links {
     ways: Vec<Link>,
     /// Those that the fields' names say, declared or not.
     named: Vec<Link>,
+    /// How far each table is from what happened.
+    layers: Vec<u8>,
 }
 
 impl Links {
@@ -87,12 +90,13 @@ impl Links {
                 let refers = called.filter(|place| target.is_meant_by(schema, *place));
                 refers.map(|child| Link { child, parent: target.key }).collect::<Vec<Link>>()
             });
-        Links::with_declared(schema, guessed.collect())
+        let layers = schema.tables.iter().map(|table| layer(&table.name)).collect();
+        Links { layers, ..Links::with_declared(schema, guessed.collect()) }
     }
 
     fn with_declared(schema: &Schema, guessed: Vec<Link>) -> Links {
         if schema.references.is_empty() {
-            return Links { all: guessed.clone(), ways: guessed.clone(), named: guessed };
+            return Links { all: guessed.clone(), ways: guessed.clone(), named: guessed, ..Links::default() };
         }
         let referring: FxHashSet<Place> = schema.references.iter().map(|reference| reference.field).collect();
         let declared = schema.references.iter().filter_map(|reference| {
@@ -108,7 +112,7 @@ impl Links {
         let pairs: FxHashSet<(usize, usize)> = named.iter().map(tables).collect();
         let unnamed = others.iter().filter(|link| !pairs.contains(&tables(link)));
         let ways = named.iter().chain(unnamed).copied().collect();
-        Links { all: [named.as_slice(), &others].concat(), ways, named }
+        Links { all: [named.as_slice(), &others].concat(), ways, named, ..Links::default() }
     }
 
     /// The shortest path from any of some tables to another; of several the one that repeats rows least often. `None` if
@@ -123,6 +127,18 @@ impl Links {
         }
         if matches!(found, Found::Several) {
             found = shortest(links, from, to, tables, Alike::InRepeats);
+        }
+        // Orders hang together with products over the items of the same layer.
+        if matches!(found, Found::Several)
+            && self.layers.get(to) == from.first().and_then(|one| self.layers.get(*one))
+        {
+            let is_same = |link: &&Link| {
+                [link.child.table, link.parent.table]
+                    .iter()
+                    .all(|table| self.layers.get(*table) == self.layers.get(to))
+            };
+            let near: Vec<Link> = links.iter().filter(is_same).copied().collect();
+            found = shortest(&near, from, to, tables, Alike::InRepeats);
         }
         match found {
             Found::Way(way) => Some(way),

@@ -4,6 +4,7 @@ use crate::answer::answer_of;
 use crate::calendar::Day;
 use crate::known::Known;
 use crate::testing::{company, platform};
+use crate::understand::meaning::Unclear;
 use crate::{could, which};
 
 /// Questions with what the SQL of each must have; `None`: each must be refused.
@@ -434,4 +435,17 @@ fn days_from_one_to_the_other_are_compared_as_a_whole() {
             (&["week over week orders in June", "day over day orders in June"], Some("LAG(")),
         ],
     );
+}
+
+#[test]
+fn a_change_after_a_message_that_was_not_understood_is_open() {
+    let (company, today) = (company(), Day::read("2026-07-19").unwrap());
+    let known = Known::of(&company);
+    let after = |earlier: &[&str], message: &str| {
+        let earlier: Vec<String> = earlier.iter().map(|one| (*one).to_owned()).collect();
+        crate::answer::answer_after(message, &earlier, &known, today).map(|answer| answer.sql)
+    };
+    let ignored = Unclear::Ignored("only blue ones".to_owned());
+    assert_eq!(after(&["How many orders last month?", "only blue ones"], "by channel"), Err(ignored));
+    assert!(after(&["How many orders last month?", "thanks a lot"], "by channel").is_ok());
 }

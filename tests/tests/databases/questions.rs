@@ -229,7 +229,7 @@ fn literal(row: &sqlx::sqlite::SqliteRow, at: usize) -> String {
 }
 
 /// Of each shape that the rules know.
-const EVERYWHERE: [&str; 33] = [
+const EVERYWHERE: &[&str] = &[
     "How many orders last month?",
     "What is our total revenue?",
     "Average order value by channel",

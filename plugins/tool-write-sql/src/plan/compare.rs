@@ -88,6 +88,8 @@ impl Planner<'_> {
         let measures: Vec<usize> = (0..query.columns.len()).filter(|at| query.columns[*at].measure).collect();
         match (asks, &measures[..]) {
             (0, _) => return Ok(()),
+            // `the city that grew most`: by the growth, and not by the number.
+            (1, _) if meaning.growth && meaning.rank.is_some() => return Err(Unclear::Shape),
             (1, [_]) => {}
             _ => return Err(Unclear::Shape),
         }

@@ -49,8 +49,14 @@ impl Planner<'_> {
         let lacks = meaning.without.is_some();
         let orders = by_number(meaning.order);
         // `the owner of the largest table` says whose row it is.
-        let ranks = by_number(meaning.rank) && meaning.tables.is_empty();
-        if lacks || orders || ranks { Err(Unclear::Shape) } else { Ok(()) }
+        let ranks = by_number(meaning.rank)
+            && (meaning.tables.is_empty() || meaning.listed && meaning.limit.is_none());
+        // `the category of the best selling product`: not the category that sells best.
+        let is_of_thing =
+            |item: &Place| meaning.tables.contains(&item.table) && !meaning.owners.contains(&item.table);
+        let of_thing = matches!(meaning.rank, Some((By::Field(place), _)) if self.sums(place))
+            && meaning.items.iter().any(is_of_thing);
+        if lacks || orders || ranks || of_thing { Err(Unclear::Shape) } else { Ok(()) }
     }
 
     /// `customers by revenue`, `products by quantity`: each by the sum of what it has of it.
@@ -420,6 +426,8 @@ impl Planner<'_> {
     fn uses_all_tables(&self) -> bool {
         let meaning = &self.meaning;
         let measured: Vec<usize> = meaning.measures.iter().map(|measure| measure.table()).collect();
+        // A share of details is none of orders.
+        let shares = meaning.measures.iter().any(|measure| matches!(measure, Measure::Share(_)));
         let is_used = |table: &usize| {
             let is_of = |place: Place| place.table == *table;
             // `the workflow with the highest failure rate`
@@ -431,7 +439,8 @@ impl Planner<'_> {
                 || meaning.filters.iter().any(|filter| is_of(filter.place))
                 || meaning.share.as_ref().is_some_and(|share| is_of(share.place))
                 || meaning.verbs.iter().any(|verb| is_of(*verb))
-                || measured.iter().any(|part| self.links.to_whole(self.schema, *part, *table).is_some())
+                || !shares
+                    && measured.iter().any(|part| self.links.to_whole(self.schema, *part, *table).is_some())
         };
         meaning.tables.iter().all(is_used)
     }
@@ -576,7 +585,9 @@ impl Planner<'_> {
 
     /// Groups the numbers where no word like `per` does.
     pub(super) fn complete_groups(&mut self) -> Result<(), Unclear> {
-        let kinds = self.asks_for_kinds();
+        // `the types of tasks with the most failures`, and not `the tasks with the most failures, and their type`
+        let is_owned = |item: &Place| self.meaning.owners.contains(&item.table);
+        let kinds = self.asks_for_kinds() && self.meaning.items.iter().all(is_owned);
         let meaning = &mut self.meaning;
         if meaning.measures.is_empty() {
             return if meaning.groups.is_empty() { Ok(()) } else { Err(Unclear::Shape) };
@@ -615,6 +626,16 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         }
         if meaning.rank.is_some() && matches!(meaning.rank, Some((By::Field(_), _))) {
+            return Err(Unclear::Shape);
+        }
+        // `cities with at most 10 cancelled orders`: of each order there is one.
+        let is_compared = |group: &Group| match group {
+            Group::Table(table) => {
+                self.meaning.having.iter().any(|(measure, ..)| *measure == Measure::Count(*table))
+            }
+            Group::Field(_) => false,
+        };
+        if self.meaning.groups.iter().any(is_compared) {
             return Err(Unclear::Shape);
         }
         // The customers of each order: there is one.

@@ -174,8 +174,11 @@ impl Planner<'_> {
         self.find_time(&mut query)?;
         let needed = fields.iter().map(|place| place.table).collect();
         self.join(&mut query, needed)?;
-        query.different =
-            self.meaning.different || (query.joins.iter().any(|step| !step.up) && ranked.is_none());
+        // `有哪些渠道`: each once.
+        let of_kinds = meaning.tables.is_empty() && self.asks_for_kinds() && query.order.is_empty();
+        query.different = of_kinds
+            || self.meaning.different
+            || (query.joins.iter().any(|step| !step.up) && ranked.is_none());
         if query.different
             && query.order.iter().any(|(expr, _)| !query.columns.iter().any(|column| column.expr == *expr))
         {

@@ -29,7 +29,10 @@ impl Planner<'_> {
             return Ok(());
         }
         let periods = self.periods(unit)?;
-        let place = self.time(meaning.without.unwrap_or(query.from))?;
+        // `orders without snacks in October` are orders of October.
+        let is_whole = |parts: &usize| self.links.to_whole(self.schema, *parts, query.from).is_some();
+        let of = meaning.without.filter(|parts| !is_whole(parts)).unwrap_or(query.from);
+        let place = self.time(of)?;
         let first = english::name_words(&self.schema.field(place).name).first().map(|word| concept(word));
         let begins = first.is_some_and(|word| BEGINNINGS.contains(&word.as_str()));
         if meaning.new.is_some_and(|table| !begins || table != place.table) {

@@ -32,6 +32,7 @@ impl Reader<'_> {
             && !self.meaning.tables.contains(&place.table)
         {
             self.meaning.tables.push(place.table);
+            self.meaning.owners.push(place.table);
         }
         // `Beijing city`, `failed status`: the field repeats the value's.
         // `the products that were sold in Nanjing`
@@ -46,7 +47,10 @@ impl Reader<'_> {
             return Ok(());
         }
         let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
-        if self.last == Last::Value && self.meaning.filters.iter().any(is_valued) {
+        // `Except for Beijing, which city …`: another one.
+        let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler)));
+        let is_asked = matches!(before, Some(Chunk::Op(Op::Which | Op::One)));
+        if !is_asked && self.last == Last::Value && self.meaning.filters.iter().any(is_valued) {
             return Ok(());
         }
         if self.is_said_again(place) || self.is_its_name() {

@@ -123,6 +123,8 @@ pub struct Meaning {
     pub range: Option<Range>,
     /// `but not in October`: days in which it must not have happened.
     pub never_in: Option<Range>,
+    /// Tables that only say whose field follows: `task` of `task types`.
+    pub owners: Vec<usize>,
     /// Time fields that a verb of the question names: one of them is meant.
     pub verbs: Vec<Place>,
     /// `were published`: counts events of the counted thing.
@@ -204,6 +206,8 @@ pub enum Unclear {
     NoTime(String),
     /// `top 5` without a criterion.
     NoRank,
+    /// A message before it that was not understood.
+    Ignored(String),
     /// These data sources all have an answer.
     Sources(Vec<String>),
 }

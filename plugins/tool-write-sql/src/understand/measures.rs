@@ -115,7 +115,7 @@ impl Reader<'_> {
             Some(_) | None if self.is_chinese() && times && self.meaning.verbs.len() == 1 => {
                 self.measure(Measure::Count(self.meaning.verbs[0].table))
             }
-            Some(table) if self.is_chinese() && times => self.measure(Measure::Count(*table)),
+            Some(table) if before && times => self.measure(Measure::Count(*table)),
             Some(table) if before => self.measure(Measure::Count(*table)),
             _ => {
                 self.waiting.push(Waiting::Count);

@@ -6,7 +6,7 @@ use super::link::{Chunk, Piece};
 use super::meaning::{Measure, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
-use crate::schema::Place;
+use crate::schema::{Kind, Place};
 use crate::words::phrases::{Compare, DURATION, Op};
 
 /// Comparisons of durations.
@@ -141,7 +141,13 @@ impl Reader<'_> {
     pub(super) fn other_table_follows(&self) -> bool {
         let rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
         let mut rest = rest.filter(|chunk| !matches!(chunk, Chunk::Op(Op::Piece) | Chunk::Number(_)));
-        let names_table = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Table(_))));
+        // `订单不超过10个的城市`
+        let is_thing = |named: &Named| match named {
+            Named::Table(_) => true,
+            Named::Field(place, _) => self.schema.field(*place).kind() == Kind::Text,
+            _ => false,
+        };
+        let names_table = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(is_thing));
         let says = self.pieces[self.at].text.ends_with('的');
         (says || rest.next() == Some(&Chunk::Op(Op::Of))) && rest.next().is_some_and(names_table)
     }

@@ -25,7 +25,11 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(range) = self.meaning.range else { return self.unclear() };
-        self.meaning.range = Some(open(range, compare));
+        // `本月到昨天为止` has its beginning.
+        let is_whole = self.at > 1 && matches!(self.pieces[self.at - 2].chunk, Chunk::Op(Op::To));
+        if !(is_whole && compare == Compare::AtMost) {
+            self.meaning.range = Some(open(range, compare));
+        }
         Ok(())
     }
 

@@ -190,6 +190,10 @@ impl Reader<'_> {
 
     fn op(&mut self, op: Op) -> Result<(), Unclear> {
         match op {
+            // `orders not yet shipped`: those that will be.
+            Op::Filler if self.keeps_not() && self.pieces[self.at].text.eq_ignore_ascii_case("yet") => {
+                return self.unclear();
+            }
             Op::Filler if self.is_exclusive() => return self.unclear(),
             Op::All if self.is_universal() => return self.unclear(),
             Op::Filler => {
@@ -211,7 +215,10 @@ impl Reader<'_> {
             Op::One => self.single = true,
             Op::Count => self.count()?,
             Op::New => self.new = true,
-            Op::Share => self.share = Some(self.share_here()),
+            Op::Share => {
+                self.count_what_is_joined()?;
+                self.share = Some(self.share_here());
+            }
             // `销售额和占比`
             Op::Rate if self.is_joined() => return self.unclear(),
             // `各渠道销售额占比`
@@ -651,6 +658,10 @@ impl Reader<'_> {
             self.meaning.items.retain(|item| *item != field);
             return self.has(field, part, self.pieces[self.at].text.clone());
         }
+        // `not paid by gold members`
+        if self.not && matches!(self.next_piece(), Some(Chunk::Op(Op::By))) {
+            return self.unclear();
+        }
         let joined = self.ratio || self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
         if not && self.never {
@@ -747,6 +758,14 @@ impl Reader<'_> {
 
     /// `取消率`, `the share of cancelled orders`: of all rows, those with the value.
     fn rate(&mut self) -> Result<(), Unclear> {
+        // `orders and cancellation rate`
+        let joint = self.at.checked_sub(2).map(|at| &self.pieces[at].chunk);
+        let is_alone = self.meaning.measures.is_empty() && self.meaning.items.is_empty();
+        if let (Some(Chunk::Op(Op::And)), [table]) = (joint, &self.meaning.tables[..])
+            && is_alone
+        {
+            self.measure(Measure::Count(*table))?;
+        }
         let is_one = matches!(self.meaning.filters.last(), Some(Filter { test: Test::Among(_, true), .. }));
         let Some(filter) = self.meaning.filters.pop().filter(|_| is_one && self.meaning.share.is_none())
         else {
@@ -761,6 +780,17 @@ impl Reader<'_> {
         }
         self.take_last(|waiting| matches!(waiting, Waiting::Count));
         self.measure(Measure::Share(place))
+    }
+
+    /// `orders and the share of app orders`: their number, too.
+    fn count_what_is_joined(&mut self) -> Result<(), Unclear> {
+        if !(self.is_joined() && self.meaning.measures.is_empty() && self.meaning.items.is_empty()) {
+            return Ok(());
+        }
+        match self.meaning.tables.last().copied() {
+            Some(table) => self.measure(Measure::Count(table)),
+            None => Ok(()),
+        }
     }
 
     /// `the share of cancelled orders`, and `the share of revenue`.

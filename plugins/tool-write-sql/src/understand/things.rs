@@ -240,6 +240,9 @@ impl Reader<'_> {
             && !self.pieces[self.at].possessive
             && matches!(self.next_piece(), Some(Chunk::Named(named)) if named.iter().any(other));
         if is_compound || qualifies && !self.counts_here() {
+            if is_compound || owner_of_next(self.next_piece()) {
+                self.meaning.owners.push(table);
+            }
             return Ok(());
         }
         // `except for stadiums having a concert`: the concerts must not exist.
@@ -508,7 +511,29 @@ impl Reader<'_> {
             return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
         };
         // `status failed`: the field only introduced its value.
-        let is_introduced = self.last == Last::Field(place) && self.meaning.items.last() == Some(&place);
+        let ties = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Op(
+                    Op::Filler
+                        | Op::Is
+                        | Op::Of
+                        | Op::Not
+                        | Op::Compare(_)
+                        | Op::Link
+                        | Op::Both
+                        | Op::Distinct
+                        | Op::All
+                )
+            )
+        };
+        let names_it = |chunk: &Chunk| {
+            matches!(chunk, Chunk::Named(named)
+                if named.iter().any(|named| matches!(named, Named::Field(field, _) if *field == place)))
+        };
+        let is_introduced = self.last == Last::Field(place)
+            && self.meaning.items.last() == Some(&place)
+            && self.before(ties).is_some_and(names_it);
         if is_introduced {
             self.meaning.items.pop();
         }

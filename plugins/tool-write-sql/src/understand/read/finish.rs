@@ -56,6 +56,8 @@ impl Reader<'_> {
         if self.waiting == [Waiting::People] {
             self.waiting.clear();
             let table = self.meaning.groups.first().map(|group| group.table());
+            let is_person = |table: &usize| self.is_person(*table);
+            let table = table.or(self.meaning.tables.iter().copied().rfind(is_person));
             let table = table.or(self.meaning.filters.first().map(|filter| filter.place.table));
             self.measure(Measure::Count(table.ok_or(Unclear::Shape)?))?;
         }
@@ -95,6 +97,16 @@ impl Reader<'_> {
             && self.meaning.groups.is_empty()
             && self.meaning.unit.is_none()
             && self.meaning.cycle.is_none()
+        {
+            return Err(Unclear::Shape);
+        }
+        // `消费最多的客户是什么时候注册的`
+        let asks = |piece: &Piece| ASKING_LAST.contains(&piece.text.as_str());
+        if self.meaning.rank.is_some()
+            && !self.meaning.verbs.is_empty()
+            && self.meaning.range.is_none()
+            && self.meaning.unit.is_none()
+            && self.pieces.iter().skip(1).any(asks)
         {
             return Err(Unclear::Shape);
         }
@@ -191,15 +203,16 @@ impl Reader<'_> {
         self.pieces.windows(2).any(|pair| lacks(&pair[0]) && pair[1].chunk.may_be_value())
     }
 
+    fn is_person(&self, table: usize) -> bool {
+        let words = name_words(&self.schema.table(table).name);
+        words.last().is_some_and(|last| ACTORS.contains(&concept(last).as_str()))
+    }
+
     /// The people to whom what the verb says refers.
     fn those_who(&self) -> Option<usize> {
         let events = self.meaning.verbs.iter().flat_map(|verb| self.schema.places(verb.table));
-        let is_person = |table: &usize| {
-            let words = name_words(&self.schema.table(*table).name);
-            words.last().is_some_and(|last| ACTORS.contains(&concept(last).as_str()))
-        };
-        let mut people: Vec<usize> =
-            events.filter_map(|place| self.links.parent_of(place)).filter(is_person).collect();
+        let parents = events.filter_map(|place| self.links.parent_of(place));
+        let mut people: Vec<usize> = parents.filter(|table| self.is_person(*table)).collect();
         people.dedup();
         match people[..] {
             [only] => Some(only),
@@ -424,6 +437,8 @@ impl Reader<'_> {
     }
 }
 
+/// Words for what a verb is asked for.
+const ASKING_LAST: [&str; 5] = ["谁", "是谁", "什么时候", "何时", "时候"];
 /// Words at the beginning that say what to show.
 const TELLS: [&str; 8] = ["what is", "what are", "what was", "give", "list", "find", "show", "return"];
 /// Words after that which begin what is said of it.
