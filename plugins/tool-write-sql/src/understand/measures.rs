@@ -115,13 +115,24 @@ impl Reader<'_> {
             Some(_) | None if self.is_chinese() && times && self.meaning.verbs.len() == 1 => {
                 self.measure(Measure::Count(self.meaning.verbs[0].table))
             }
-            Some(table) if before && times => self.measure(Measure::Count(*table)),
+            Some(table) if self.is_chinese() && times && !self.is_event_next(*table) => {
+                self.measure(Measure::Count(*table))
+            }
             Some(table) if before => self.measure(Measure::Count(*table)),
             _ => {
                 self.waiting.push(Waiting::Count);
                 Ok(())
             }
         }
+    }
+
+    /// `任务有多少次执行`: what happens to the rows of a table follows.
+    fn is_event_next(&self, table: usize) -> bool {
+        let is_event = |named: &Named| match named {
+            Named::Table(other) => *other != table && self.steps_up(*other, table).is_some(),
+            _ => false,
+        };
+        matches!(self.next(), Some(Chunk::Named(named)) if named.iter().any(is_event))
     }
 
     /// `订单数`, `失败次数`, `发布次数`.
