@@ -50,6 +50,7 @@ impl Planner<'_> {
         let orders = by_number(meaning.order);
         // `the owner of the largest table` says whose row it is.
         let ranks = by_number(meaning.rank)
+            && meaning.limit != Some(1)
             && (meaning.tables.is_empty() || meaning.listed && meaning.limit.is_none());
         // `the category of the best selling product`: not the category that sells best.
         let is_of_thing =

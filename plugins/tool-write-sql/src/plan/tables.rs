@@ -48,6 +48,13 @@ impl Planner<'_> {
                 self.add(query, &mut joined, table)?;
             }
         }
+        // `speak languages other than English`: a row without a language is none of these.
+        let is_of_many = |table: usize| query.joins.iter().any(|step| !step.up && step.to() == table);
+        let is_other =
+            |filter: &&Filter| matches!(filter.test, Test::Among(_, false)) && is_of_many(filter.place.table);
+        let others: Vec<Place> =
+            query.conditions.iter().filter(is_other).map(|filter| filter.place).collect();
+        query.conditions.extend(others.into_iter().map(|place| Filter { place, test: Test::Present }));
         Ok(())
     }
 
