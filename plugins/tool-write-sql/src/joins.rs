@@ -42,6 +42,11 @@ impl Step {
     }
 }
 
+/// Whether the way goes up to a parent and down to other children of it: their rows do not belong together.
+pub fn leads_beside(way: &[Step]) -> bool {
+    way.windows(2).any(|pair| pair[0].up && !pair[1].up)
+}
+
 /// How a table is reached: over so many steps, of which some go down, in so many ways.
 #[derive(Clone, Copy, Debug)]
 struct Reached {

@@ -3,6 +3,7 @@
 
 use super::Planner;
 use crate::answer::layer;
+use crate::joins::leads_beside;
 use crate::schema::{Kind, Place};
 use crate::sums;
 use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
@@ -61,21 +62,21 @@ impl Planner<'_> {
     }
 
     /// `customers by revenue`, `products by quantity`: each by the sum of what it has of it.
-    pub(super) fn order_by_sums(&mut self) -> Result<(), Unclear> {
+    pub(super) fn order_by_sums(&mut self) {
         let meaning = &self.meaning;
         let by = meaning.rank.or(meaning.order);
         let (Some((By::Field(place), greatest)), [], []) = (by, &meaning.measures[..], &meaning.groups[..])
         else {
-            return Ok(());
+            return;
         };
-        let [entity] = meaning.tables[..] else { return Ok(()) };
+        let [entity] = meaning.tables[..] else { return };
         let is_of_others = place.table != entity
             && meaning.items.is_empty()
             && self.has_one(place.table, entity)
             && !self.has_one(entity, place.table)
             && sums::is_of_no_row(self.schema.field(place));
         if !is_of_others || meaning.unit.is_some() || meaning.trend || meaning.cycle.is_some() {
-            return Ok(());
+            return;
         }
         let measure = Measure::Made(Func::Sum, place);
         let by = Some((By::Measure(measure), greatest));
@@ -87,7 +88,6 @@ impl Planner<'_> {
         } else {
             meaning.order = by;
         }
-        Ok(())
     }
 
     /// `北京和上海哪个销售额最高`: the one of these that is first.
@@ -673,7 +673,7 @@ impl Planner<'_> {
     /// Whether the way from a table to another one leads over what both refer to: its rows do not belong together.
     fn is_beside(&self, table: usize, other: usize) -> bool {
         let way = self.links.way(&[table], other, self.schema.tables.len()).unwrap_or_default();
-        way.windows(2).any(|pair| pair[0].up && !pair[1].up)
+        leads_beside(&way)
     }
 
     pub(super) fn sums(&self, place: Place) -> bool {

@@ -61,7 +61,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.rank_of_sides();
     planner.rank_by_sales(&known.names);
     planner.refuses_kinds()?;
-    planner.order_by_sums()?;
+    planner.order_by_sums();
     planner.rank_in_each();
     let counted = planner.count_of_groups();
     planner.average_of_groups();

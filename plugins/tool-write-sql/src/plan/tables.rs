@@ -2,6 +2,7 @@
 
 use super::Planner;
 use super::query::{Expr, Query, Related};
+use crate::joins::leads_beside;
 use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
 use crate::words::phrases::{Compare, Func};
@@ -40,8 +41,7 @@ impl Planner<'_> {
             }
             let way = self.way(&joined, table)?;
             // What happened to the workflow of an execution is not that of the execution.
-            let is_beside = way.windows(2).any(|pair| pair[0].up && !pair[1].up);
-            if is_beside && !self.meaning.measures.is_empty() {
+            if leads_beside(&way) && !self.meaning.measures.is_empty() {
                 return Err(Unclear::Shape);
             }
             if !way.iter().all(|step| step.up) {

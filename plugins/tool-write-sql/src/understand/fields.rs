@@ -34,7 +34,6 @@ impl Reader<'_> {
             self.meaning.tables.push(place.table);
             self.meaning.owners.push(place.table);
         }
-        // `Beijing city`, `failed status`: the field repeats the value's.
         // `the products that were sold in Nanjing`
         if self.pieces[self.at].text.eq_ignore_ascii_case("sold")
             && self.meaning.measures.is_empty()
@@ -46,6 +45,7 @@ impl Reader<'_> {
             self.last = Last::Nothing;
             return Ok(());
         }
+        // `Beijing city`, `failed status`: the field repeats the value's.
         let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
         // `Except for Beijing, which city …`: another one.
         let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler)));

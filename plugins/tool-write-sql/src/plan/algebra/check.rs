@@ -146,7 +146,7 @@ fn check_names(query: &Query) -> Result<(), String> {
 /// Beside numbers there are only groups, and conditions of numbers are of groups.
 fn check_groups(query: &Query) -> Result<(), String> {
     if query.groups.iter().any(|expr| expr.is_number()) {
-        return Err("groupBy: fields and `start` only".to_owned());
+        return Err("groupBy: fields, `start` and `cycle` only".to_owned());
     }
     let is_grouped = |expr: Expr| expr.is_number() || query.groups.contains(&expr);
     let has_numbers = query.columns.iter().any(|column| column.measure);
