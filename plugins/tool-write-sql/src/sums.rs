@@ -2,7 +2,7 @@
 
 use crate::schema::Field;
 use crate::words::concept;
-use crate::words::english::name_words;
+use crate::words::short::words_of;
 
 /// Last words of fields whose values add up.
 const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "profit", "total", "turnover"];
@@ -11,17 +11,17 @@ const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 
 /// Whether single values of a field are of no interest.
 pub fn flows(field: &Field) -> bool {
-    name_words(&field.name).iter().any(|word| FLOWS.contains(&concept(word).as_str()))
+    words_of(&field.name).iter().any(|word| FLOWS.contains(&concept(word).as_str()))
 }
 
 /// Whether only sums of a field are asked for: of sales and of pieces.
 pub fn is_of_no_row(field: &Field) -> bool {
     let is_quantity = |word: &String| concept(word) == "quantity";
-    flows(field) || name_words(&field.name).iter().any(is_quantity)
+    flows(field) || words_of(&field.name).iter().any(is_quantity)
 }
 
 /// Whether values of a field add up.
 pub fn adds_up(field: &Field) -> bool {
     let is_summed = |word: &String| SUMMED.contains(&concept(word).as_str());
-    field.is_number() && (flows(field) || name_words(&field.name).last().is_some_and(is_summed))
+    field.is_number() && (flows(field) || words_of(&field.name).last().is_some_and(is_summed))
 }

@@ -8,14 +8,14 @@ use crate::schema::{Kind, Place};
 use crate::sums;
 use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use crate::understand::names::{Named, Names};
-use crate::words::english;
 use crate::words::phrases::{Compare, Func};
+use crate::words::short::words_of;
 
 /// The most different values of a field whose values are kinds, and no names.
 const KINDS_MAX: usize = 12;
 
 fn ends_as_identifier(name: &str) -> bool {
-    let words = english::name_words(name);
+    let words = words_of(name);
     words.last().is_some_and(|last| matches!(last.as_str(), "id" | "code" | "no" | "key" | "name"))
 }
 
@@ -484,7 +484,9 @@ impl Planner<'_> {
                 meaning.hidden.clone_from(&meaning.measures);
             }
         }
+        self.extreme_of_each();
         self.rank_kinds();
+        self.rank_by_total();
         // The greatest of another table's field over several things means its sum.
         let adds_up = matches!(self.meaning.rank, Some((By::Field(place), _)) if self.sums(place));
         let meaning = &mut self.meaning;
@@ -531,6 +533,55 @@ impl Planner<'_> {
             || meaning.items.first().is_some_and(titles)
             || meaning.says_what && !meaning.items.is_empty();
         one && fields && meaning.rank.is_some() && meaning.measures.is_empty() && self.each.is_none()
+    }
+
+    /// `the date of the latest performance at each venue`: the latest date of each.
+    fn extreme_of_each(&mut self) {
+        let meaning = &mut self.meaning;
+        let (Some((By::Field(place), greatest)), [Group::Table(group)], [], None) =
+            (meaning.rank, &meaning.groups[..], &meaning.measures[..], meaning.limit)
+        else {
+            return;
+        };
+        let is_of_group = |item: &&Place| item.table == *group || **item == place;
+        if meaning.items.contains(&place)
+            && meaning.items.iter().filter(is_of_group).count() == meaning.items.len()
+        {
+            meaning.items.retain(|item| *item != place);
+            meaning.rank = None;
+            meaning.measures.push(Measure::Made(if greatest { Func::Greatest } else { Func::Least }, place));
+        }
+    }
+
+    /// `Which building has the most beds in total?` By the sum of its rooms' beds.
+    fn rank_by_total(&mut self) {
+        let meaning = &self.meaning;
+        let (Some((By::Field(place), greatest)), true, []) =
+            (meaning.rank, meaning.in_total, &meaning.groups[..])
+        else {
+            return;
+        };
+        let sum = Measure::Made(Func::Sum, place);
+        if meaning.measures.iter().any(|measure| *measure != sum) {
+            return;
+        }
+        let entity = meaning.items.iter().map(|item| item.table).chain(meaning.tables.iter().copied()).next();
+        let Some(entity) = entity.filter(|entity| *entity != place.table) else { return };
+        if !self.schema.field(place).is_number() || !self.has_one(place.table, entity) {
+            return;
+        }
+        let meaning = &mut self.meaning;
+        let is_shown = meaning.items.contains(&place) || !meaning.measures.is_empty();
+        meaning.items.retain(|item| *item != place);
+        meaning.rank = Some((By::Measure(sum), greatest));
+        meaning.measures = vec![sum];
+        meaning.groups.push(Group::Table(entity));
+        if meaning.limit.is_none() {
+            meaning.limit = Some(1);
+        }
+        if !is_shown && !meaning.items.is_empty() {
+            meaning.hidden.push(sum);
+        }
     }
 
     /// `the channel with the highest order amount`, `top 3 categories by sales`: of all rows of each together.

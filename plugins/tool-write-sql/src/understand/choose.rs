@@ -3,6 +3,7 @@
 use super::link::{Chunk, Piece};
 use super::names::{Fit, Named};
 use crate::schema::{Place, Schema};
+use crate::words;
 use crate::words::phrases::Op;
 
 /// Names of fields that a word for a state prefers.
@@ -16,9 +17,14 @@ pub fn is_state(name: &str) -> bool {
 /// Names that need their table's name to be meaningful.
 const VAGUE: &[&str] = &["name", "id", "code", "title", "type", "time", "date"];
 
-/// The tables that the question names, with their positions.
+/// The tables that the question names.
 #[derive(Debug)]
-pub struct Focus(Vec<(usize, usize)>);
+pub struct Focus {
+    /// With their positions.
+    tables: Vec<(usize, usize)>,
+    /// Of each piece, whether it says only `name`, `id` or the like.
+    vague: Vec<bool>,
+}
 
 impl Focus {
     pub fn of(pieces: &[Piece]) -> Focus {
@@ -28,16 +34,17 @@ impl Focus {
                 move |named| if let Named::Table(table) = named { Some((at, *table)) } else { None },
             )
         });
-        Focus(tables.collect())
+        let is_vague = |piece: &Piece| VAGUE.contains(&words::concept(&piece.text.to_lowercase()).as_str());
+        Focus { tables: tables.collect(), vague: pieces.iter().map(is_vague).collect() }
     }
 
     pub fn has(&self, table: usize) -> bool {
-        self.0.iter().any(|(_, known)| *known == table)
+        self.tables.iter().any(|(_, known)| *known == table)
     }
 
     /// The table that was named last before a piece.
     pub fn table_before(&self, at: usize) -> Option<usize> {
-        self.0.iter().rev().find(|(place, _)| *place < at).map(|(_, table)| *table)
+        self.tables.iter().rev().find(|(place, _)| *place < at).map(|(_, table)| *table)
     }
 
     /// Whether another piece names the table.
@@ -46,7 +53,7 @@ impl Focus {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tables.is_empty()
     }
 
     /// The meant field.
@@ -66,7 +73,9 @@ impl Focus {
             return self.nearest(at, &here);
         }
         // `names of orchestras` must not become the name of something else.
-        let vague = |place: &Place| VAGUE.contains(&schema.field(*place).name.to_lowercase().as_str());
+        let is_vague = self.vague.get(at).is_some_and(|vague| *vague);
+        let vague =
+            |place: &Place| is_vague || VAGUE.contains(&schema.field(*place).name.to_lowercase().as_str());
         let own = fields.iter().any(|(_, fit)| *fit == Fit::Own);
         if !own && self.others(at).next().is_some() && fields.iter().any(|(place, _)| vague(place)) {
             let names =
@@ -79,16 +88,16 @@ impl Focus {
 
     /// Tables that other pieces name.
     fn others(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.0.iter().copied().filter(move |(place, _)| *place != at)
+        self.tables.iter().copied().filter(move |(place, _)| *place != at)
     }
 
     fn nearest(&self, at: usize, fields: &[(Place, Fit)]) -> Option<Place> {
         if let [(only, _)] = fields {
             return Some(*only);
         }
-        let before = self.0.iter().rev().find(|(place, _)| *place + 1 == at);
-        let after = self.0.iter().find(|(place, _)| *place > at);
-        let earlier = self.0.iter().rev().find(|(place, _)| *place < at);
+        let before = self.tables.iter().rev().find(|(place, _)| *place + 1 == at);
+        let after = self.tables.iter().find(|(place, _)| *place > at);
+        let earlier = self.tables.iter().rev().find(|(place, _)| *place < at);
         [before, after, earlier]
             .into_iter()
             .flatten()

@@ -4,11 +4,18 @@ use super::link::Chunk;
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
+use super::verbs::is_participle;
+use crate::answer::layer;
+use crate::plan::ACTORS;
 use crate::schema::{Kind, Place};
 use crate::sums;
 use crate::words::concept;
 use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Func, Op};
+use crate::words::short::words_of;
+
+/// The layer of summaries, whose numbers of different things do not add up.
+const SUMMARIES: u8 = 2;
 
 impl Reader<'_> {
     pub(super) fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
@@ -45,6 +52,13 @@ impl Reader<'_> {
             self.last = Last::Nothing;
             return Ok(());
         }
+        // `plays written by Lindqvist`, which have a field `year_written`
+        let text = self.pieces[self.at].text.to_lowercase();
+        let is_part = named.iter().all(|named| !matches!(named, Named::Field(_, Fit::Whole | Fit::Own)));
+        let is_verb = is_part && is_participle(&text);
+        if is_verb && self.is_told_by_what_follows() {
+            return Ok(());
+        }
         // `Beijing city`, `failed status`: the field repeats the value's.
         let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
         // `Except for Beijing, which city …`: another one.
@@ -57,6 +71,36 @@ impl Reader<'_> {
             return Ok(());
         }
         self.field(place)
+    }
+
+    /// Whether what follows a participle is neither days, a number or a comparison, nor its end.
+    fn is_told_by_what_follows(&self) -> bool {
+        let days = |chunk: Option<&Chunk>| {
+            matches!(
+                chunk,
+                Some(
+                    Chunk::Range(_)
+                        | Chunk::Number(_)
+                        | Chunk::Quoted
+                        | Chunk::Op(
+                            Op::After
+                                | Op::Before
+                                | Op::Since
+                                | Op::Until
+                                | Op::Between
+                                | Op::Compare(_)
+                                | Op::Is
+                                | Op::CompareOf(..)
+                        )
+                )
+            )
+        };
+        match (self.next_piece(), self.pieces.get(self.at + 2).map(|piece| &piece.chunk)) {
+            (Some(Chunk::Op(Op::By)), _) => true,
+            (Some(Chunk::Op(Op::Filler)), next) => next.is_some() && !days(next),
+            (Some(Chunk::Op(Op::Both | Op::Link | Op::All) | Chunk::Named(_)), _) => true,
+            _ => false,
+        }
     }
 
     /// `the government form name`: the form itself.
@@ -138,6 +182,18 @@ impl Reader<'_> {
                 self.meaning.different = false;
                 self.measure(Measure::Different(place))
             }
+            // `for each number of beds`
+            Some(Waiting::Count) if self.waiting.ends_with(&[Waiting::Each, Waiting::Count]) => {
+                self.waiting.truncate(self.waiting.len() - 2);
+                self.meaning.groups.push(Group::Field(place));
+                self.last = Last::Group;
+                Ok(())
+            }
+            // `How many nights were booked in each hut?`, `the total number of beds`
+            Some(Waiting::Count) if self.counts_in_total(place) => {
+                self.waiting.pop();
+                self.measure(Measure::Made(Func::Sum, place))
+            }
             // `sorted by the number of years`, `the average number of staff`: the field counts them.
             Some(Waiting::Count) if self.waiting.len() > 1 || !self.meaning.items.is_empty() => {
                 self.waiting.pop();
@@ -151,6 +207,12 @@ impl Reader<'_> {
                 if number && (self.meaning.limit.is_some() || self.meaning.measures.is_empty()) =>
             {
                 self.waiting.pop();
+                // `the largest venue by seats`
+                if let Some(Waiting::Extreme(greatest)) =
+                    self.take_last(|waiting| matches!(waiting, Waiting::Extreme(_)))
+                {
+                    return self.rank(By::Field(place), greatest);
+                }
                 let top = self.take(|waiting| *waiting == Waiting::Top).is_some();
                 self.meaning.top |= top;
                 if top || self.meaning.limit.is_some() {
@@ -192,6 +254,10 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.filter(place, Test::Number(compare, wanted))
             }
+            Some(Waiting::Among(least, most)) if number => {
+                self.waiting.pop();
+                self.filter(place, Test::Between(least, most))
+            }
             // `the most languages`, `more than 2 languages`
             Some(Waiting::Most(most)) if !number && !self.focus.is_empty() => {
                 self.waiting.pop();
@@ -221,6 +287,26 @@ impl Reader<'_> {
                 concept(last).as_str(),
                 "amount" | "sale" | "revenue" | "quantity" | "profit" | "cost" | "count" | "cnt"
             )
+    }
+
+    /// Whether `how many` or `total number of` asks for the sum of a field that counts things.
+    fn counts_in_total(&self, place: Place) -> bool {
+        let field = self.schema.field(place);
+        let last = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        let is_count = field.is_number()
+            && !field.names_identity()
+            && singular(&last) != last
+            && !words_of(&field.name).iter().any(|word| matches!(singular(word).as_str(), "year" | "age"));
+        let asks =
+            self.pieces[..self.at].iter().rev().find(|piece| matches!(piece.chunk, Chunk::Op(Op::Count)));
+        let text = asks.map(|piece| piece.text.to_lowercase()).unwrap_or_default();
+        let in_total = text.contains("total");
+        // The buyers of two days may be the same ones.
+        let adds_up = layer(&self.schema.table(place.table).name) < SUMMARIES
+            && !ACTORS.contains(&concept(&last).as_str());
+        is_count
+            && adds_up
+            && (in_total || text == "how many" && self.meaning.items.is_empty() && self.waiting.len() == 1)
     }
 
     /// How many values there are: rows, if the field is a part of their key.

@@ -178,6 +178,8 @@ pub struct Meaning {
     pub against: Option<Against>,
     /// `the month before`, of the days of an earlier question.
     pub earlier: Option<Earlier>,
+    /// `in total`
+    pub in_total: bool,
     /// How much more than before.
     pub growth: bool,
     pub cumulative: bool,

@@ -6,8 +6,8 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::Place;
 use crate::words::concept;
-use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
+use crate::words::short::words_of;
 
 impl Reader<'_> {
     pub(super) fn make(&mut self, func: Func) -> Result<(), Unclear> {
@@ -184,7 +184,7 @@ impl Reader<'_> {
     pub(super) fn amount_of(&self, table: usize) -> Result<Place, Unclear> {
         let is_amount = |place: &Place| {
             let field = self.schema.field(*place);
-            let words = name_words(&field.name);
+            let words = words_of(&field.name);
             field.is_number() && words.last().is_some_and(|last| concept(last) == "amount")
         };
         let mut amounts = self.schema.places(table).filter(is_amount);

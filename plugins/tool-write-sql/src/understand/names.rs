@@ -6,14 +6,14 @@ use super::link::{self, Chunk};
 use crate::calendar::Day;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
-use crate::words::{self, Form, Word, english, phrases, values};
+use crate::words::{self, Form, Word, english, phrases, short, values};
 
 /// Prefixes of a data warehouse's names that do not describe the content.
 pub const PREFIXES: &[&str] =
     &["ods", "dwd", "dws", "ads", "dim", "fact", "fct", "tbl", "t", "v", "stg", "sqlite"];
 const SUFFIXES: &[&str] = &["di", "df", "record", "table", "list", "info", "log"];
-/// Suffixes of names that are units.
-const UNITS: &[&str] = &["second", "seconds", "ms", "millis", "bytes", "yuan", "usd", "cny", "count", "cnt"];
+/// Further suffixes of names that say how something is measured.
+const MEASURED: &[&str] = &["count", "cnt", "pct", "percent", "percentage"];
 /// Ends of names of times.
 const TIMES: &[&str] = &["at", "time", "date", "on", "day"];
 /// Words that do not name a field alone, as a suffix of its name.
@@ -70,6 +70,8 @@ pub struct Names {
     by_first: FxHashMap<String, Vec<usize>>,
     /// Indices of values in the list, by the complete value in lower case.
     by_value: FxHashMap<String, Vec<usize>>,
+    /// The names of all tables.
+    tables: FxHashSet<Vec<String>>,
 }
 
 impl Names {
@@ -88,10 +90,29 @@ impl Names {
                 }
             }
         }
+        let own = (0..schema.tables.len()).flat_map(|table| names.table_names(schema, table));
+        names.tables = own.collect();
         for table in 0..schema.tables.len() {
             names.add_table(schema, table);
         }
+        names.add_ends_of_tables(schema);
         names
+    }
+
+    /// `stations` of a table `Docking_Station`, where nothing else is called so.
+    fn add_ends_of_tables(&mut self, schema: &Schema) {
+        let end = |table: usize| {
+            let name = trimmed(&plain(&english::name_words(&schema.table(table).name)));
+            name.last().cloned().filter(|_| name.len() > 1)
+        };
+        let ends: Vec<Option<String>> = (0..schema.tables.len()).map(end).collect();
+        for (table, end) in ends.iter().enumerate() {
+            let Some(end) = end else { continue };
+            let is_only = ends.iter().filter(|other| *other == &Some(end.clone())).count() == 1;
+            if is_only && !self.has(&[end]) && !phrases::has(end) && !VAGUE.contains(&end.as_str()) {
+                self.add(vec![end.clone()], Named::Table(table));
+            }
+        }
     }
 
     /// The names of a schema, with tags of its tables. A tag names its table only if none of its words has another meaning
@@ -194,6 +215,7 @@ impl Names {
     fn table_names(&self, schema: &Schema, table: usize) -> Vec<Vec<String>> {
         let owner = schema.table(table);
         let mut names = vec![plain(&english::name_words(&owner.name))];
+        names.extend(spelt_out(&names[0], &[]));
         names.extend(chinese_parts(&owner.comment).iter().map(|part| concepts(&self.dictionary.words(part))));
         let shorter: Vec<Vec<String>> = names.iter().map(|name| trimmed(name)).collect();
         names.extend(shorter);
@@ -211,11 +233,16 @@ impl Names {
         let without_table: Vec<Vec<String>> =
             names.iter().flat_map(|name| own.iter().filter_map(|owner| after(name, owner))).collect();
         names.extend(without_table);
-        let without_unit: Vec<Vec<String>> =
-            names.iter().filter_map(|name| before_end(name, UNITS)).collect();
+        let without_unit: Vec<Vec<String>> = names
+            .iter()
+            .filter_map(|name| before_end(name, short::UNITS).or(before_end(name, MEASURED)))
+            .collect();
         names.extend(without_unit);
         if schema.key(place.table) == Some(place) {
             names.push(vec!["id".to_owned()]);
+        }
+        if schema.title(place.table) == Some(place) && whole_name.last().is_some_and(|last| last == "name") {
+            names.push(vec!["name".to_owned()]);
         }
         let (whole, aliases) = (distinct(names), aliases(&whole_name));
         let mut names = whole;
@@ -226,11 +253,17 @@ impl Names {
         for alias in aliases {
             self.add(alias, Named::Field(place, Fit::Part));
         }
-        names.retain(|name| !(name.len() == 1 && UNITS.contains(&name[0].as_str())));
+        names.retain(|name| !(name.len() == 1 && is_unit(&name[0])));
         for name in &names {
             if field.kind() == Kind::Date
                 && let Some(verb) = before_end(name, TIMES)
             {
+                if name.last().is_some_and(|last| last != "date") {
+                    self.add(
+                        [verb.clone(), vec!["date".to_owned()]].concat(),
+                        Named::Field(place, Fit::Part),
+                    );
+                }
                 self.add(verb, Named::Verb(place));
             }
             for owner in own {
@@ -252,8 +285,19 @@ impl Names {
                 }
             }
             // `opened in 2014` of `open_year`, `government` of `government_form`
-            if name.len() > 1 && name.last().is_some_and(|last| LOOSE_ENDS.contains(&last.as_str())) {
-                self.add(name[..name.len() - 1].to_vec(), Named::Field(place, Fit::Part));
+            if let Some(first) = before_end(name, LOOSE_ENDS).filter(|first| !self.tables.contains(first)) {
+                self.add(first, Named::Field(place, Fit::Part));
+            }
+            // `judges` of `judge_name`
+            if let Some(first) = before_end(name, &["name"])
+                && let [word] = &first[..]
+                && !self.tables.contains(&first)
+                && !own.iter().flatten().any(|owner| owner == word)
+                && !phrases::has(word)
+                && !OF_WHAT_NAME.contains(&word.as_str())
+                && schema.title(place.table) == Some(place)
+            {
+                self.add(first, Named::Field(place, Fit::Part));
             }
             self.add(name.clone(), Named::Field(place, Fit::Whole));
         }
@@ -295,6 +339,7 @@ impl Names {
 const ALIASES: &[(&str, &str)] = &[
     ("sale amount|sale|revenue", "revenue|sale|sale amount|income"),
     ("order amount", "gmv|order total|basket"),
+    ("phone", "phone number"),
 ];
 
 fn aliases(name: &[String]) -> Vec<Vec<String>> {
@@ -377,7 +422,30 @@ const OPERATORS: &[&str] =
     &["by", "per", "each", "every", "without", "excluding", "not", "and", "or", "for", "top"];
 
 /// Last words of names that can be left out.
-const LOOSE_ENDS: &[&str] = &["year", "form"];
+const LOOSE_ENDS: &[&str] = &["year", "form", "type", "amount", "method", "material"];
+
+/// Words before `name` that say which name it is, and not whose.
+const OF_WHAT_NAME: &[&str] = &[
+    "full",
+    "common",
+    "short",
+    "long",
+    "display",
+    "legal",
+    "family",
+    "given",
+    "middle",
+    "nick",
+    "user",
+    "file",
+    "last",
+    "maiden",
+    "scientific",
+    "official",
+    "local",
+    "host",
+    "path",
+];
 
 /// The value that says yes, of a field with two of them at most.
 fn yes_of(values: &[String]) -> Option<String> {
@@ -387,23 +455,29 @@ fn yes_of(values: &[String]) -> Option<String> {
     values.iter().all(|value| value == found || no(value)).then(|| found.clone())
 }
 
-/// Abbreviations of names with their words.
-const ABBREVIATIONS: &[(&str, &[&str])] =
-    &[("fname", &["first", "name"]), ("lname", &["last", "name"]), ("dob", &["birth", "date"])];
-/// The same of the first word before `name`.
+/// Letters before `name` with their words.
 const OF_NAMES: &[(&str, &str)] = &[("f", "first"), ("l", "last")];
 
 /// A name with its abbreviations spelt out: `stu_id` of a table of students.
 fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
-    let spelt = |word: &String| -> Vec<String> {
-        if let Some((_, words)) = ABBREVIATIONS.iter().find(|(short, _)| short == word) {
-            return words.iter().map(|&word| word.to_owned()).collect();
+    let spelt = |(at, word): (usize, &String)| -> Vec<String> {
+        // `don_no` of a table of donations
+        if at > 0 && word == "no" {
+            return vec!["number".to_owned()];
         }
-        let whole = own
-            .iter()
-            .flatten()
-            .find(|whole| word.len() >= 3 && whole.len() > word.len() && whole.starts_with(word.as_str()));
-        vec![whole.unwrap_or(word).clone()]
+        let is_word = words::glossary::english(word).is_some() || phrases::has(word);
+        let begins =
+            |whole: &&String| word.len() == 2 && at == 0 && name.len() > 1 && whole.starts_with(word);
+        let owner = || own.iter().flatten().find(|whole| short::is_short_of(word, whole) || begins(whole));
+        // `dur_min` is in minutes.
+        if at > 0 && short::UNITS.contains(&word.as_str()) {
+            return vec![word.clone()];
+        }
+        match (owner().filter(|_| !is_word), short::usual(word)) {
+            (Some(owner), _) => vec![owner.clone()],
+            (None, Some(words)) => words.map(words::concept).collect(),
+            (None, None) => vec![word.clone()],
+        }
     };
     if let [first, last] = name
         && last == "name"
@@ -411,7 +485,7 @@ fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
     {
         return vec![vec![(*word).to_owned(), last.clone()]];
     }
-    let whole: Vec<String> = name.iter().flat_map(spelt).collect();
+    let whole: Vec<String> = name.iter().enumerate().flat_map(spelt).collect();
     if whole == name { Vec::new() } else { vec![whole] }
 }
 
@@ -446,6 +520,10 @@ fn english_name(comment: &str, names: &[Vec<String>]) -> Vec<Vec<String>> {
     }
     let turned = turned(&told);
     std::iter::once(told).chain(turned).collect()
+}
+
+fn is_unit(word: &str) -> bool {
+    short::UNITS.contains(&word) || MEASURED.contains(&word)
 }
 
 fn plain(words: &[String]) -> Vec<String> {

@@ -4,10 +4,31 @@
 
 use super::link::{Chunk, Piece};
 use super::meaning::{Measure, Test, Unclear};
-use super::names::Named;
+use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
+use crate::words::english::name_words;
 use crate::words::phrases::{Compare, DURATION, Op};
+use crate::words::short::UNITS;
+
+/// Words of units with their abbreviations in names, `|` between them.
+const MEASURES: &[(&str, &str)] = &[
+    ("meter|meters|metre|metres|m", "m|meter|metre"),
+    ("kilometer|kilometers|kilometre|kilometres|km", "km"),
+    ("centimeter|centimeters|centimetre|centimetres|cm", "cm"),
+    ("millimeter|millimeters|millimetre|millimetres|mm", "mm"),
+    ("foot|feet|ft", "ft"),
+    ("mile|miles", "mile"),
+    ("kilogram|kilograms|kilo|kilos|kg", "kg"),
+    ("gram|grams|g", "g"),
+    ("pound|pounds|lbs", "lb|lbs|gbp"),
+    ("litre|litres|liter|liters|l", "l"),
+    ("ml|millilitre|millilitres|milliliters", "ml"),
+    ("minute|minutes|min|mins", "min|mins|minute|minutes"),
+    ("hour|hours", "hour|hours|hrs"),
+    ("dollar|dollars", "usd"),
+    ("euro|euros", "eur"),
+];
 
 /// Comparisons of durations.
 const LENGTHS: &[&str] = &["longer than", "shorter than", "longer", "shorter"];
@@ -60,6 +81,11 @@ impl Reader<'_> {
                 self.waiting.push(Waiting::Compared(compare, number));
                 Ok(())
             }
+            // `How many roles have fewer than 100 lines?`
+            Last::Measure(_) if !self.is_chinese_here() && self.is_number_field_next() => {
+                self.waiting.push(Waiting::Compared(compare, number));
+                Ok(())
+            }
             // `orders above 100` compares something of the orders, not how many there are.
             Last::Measure(Measure::Count(table))
                 if !self.is_chinese_here()
@@ -99,7 +125,7 @@ impl Reader<'_> {
             _ if self.at > 0
                 && LENGTHS.iter().any(|word| self.pieces[self.at - 1].text.eq_ignore_ascii_case(word)) =>
             {
-                let place = self.field_called(DURATION)?;
+                let place = self.field_called(DURATION).or_else(|_| self.field_called(&["length"]))?;
                 self.test(place, Test::Number(compare, number))
             }
             _ if let Some(place) = self.tested_just_before() => {
@@ -162,12 +188,39 @@ impl Reader<'_> {
         named.take(2).any(|named| named.iter().any(other))
     }
 
+    /// Whether a field of numbers follows the number directly.
+    fn is_number_field_next(&self) -> bool {
+        let is_number = |named: &Named| match named {
+            Named::Field(place, fit) => *fit != Fit::Part && self.schema.field(*place).is_number(),
+            _ => false,
+        };
+        matches!(self.next_piece(), Some(Chunk::Named(named)) if named.iter().any(is_number))
+    }
+
+    /// Whether an unknown word is the unit of the number before it, which a field was just compared with: `18 metres`. The
+    /// unit of the field is no other one.
+    pub(super) fn is_unit_of_number(&self) -> bool {
+        let text = self.pieces[self.at].text.to_lowercase();
+        let Some((_, short)) = MEASURES.iter().find(|(words, _)| words.split('|').any(|word| word == text))
+        else {
+            return false;
+        };
+        let after_number = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Number(_));
+        let Some((place, _)) = self.tested.filter(|_| after_number) else { return false };
+        let words = name_words(&self.schema.field(place).name);
+        let unit = words.last().filter(|last| UNITS.contains(&last.as_str()));
+        unit.is_none_or(|unit| short.split('|').any(|one| one == unit))
+    }
+
     /// Whether `is` precedes the comparison and its number.
     fn says_is(&self) -> bool {
         self.at >= 2 && self.pieces[self.at - 2].chunk == Chunk::Op(Op::Is)
     }
 
     pub(super) fn between(&mut self) -> Result<(), Unclear> {
+        if self.among() {
+            return Ok(());
+        }
         // `orders between 9 and 12`: hours, or amounts.
         let is_hour = |piece: &Piece| matches!(piece.chunk, Chunk::Number(number) if number <= 24.0);
         let numbers: Vec<&Piece> = self.pieces[self.at + 1..].iter().take(3).collect();
@@ -199,6 +252,29 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => self.unclear(),
+        }
+    }
+
+    /// `with between 5 and 10 years of experience`: the field follows.
+    fn among(&mut self) -> bool {
+        let rest: Vec<&Chunk> = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk).collect();
+        let is_number = |named: &Named| match named {
+            Named::Field(place, _) => self.schema.field(*place).is_number(),
+            _ => false,
+        };
+        match rest[..] {
+            [
+                Chunk::Number(least),
+                Chunk::Op(Op::And | Op::To),
+                Chunk::Number(most),
+                Chunk::Named(named),
+                ..,
+            ] if !self.is_chinese_here() && named.iter().any(is_number) => {
+                self.waiting.push(Waiting::Among(*least, *most));
+                self.at += 3;
+                true
+            }
+            _ => false,
         }
     }
 

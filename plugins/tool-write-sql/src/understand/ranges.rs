@@ -4,10 +4,11 @@ use super::link::Chunk;
 use super::meaning::{Against, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
-use crate::calendar::Range;
+use crate::calendar::{Day, Range};
 use crate::schema::{Kind, Place};
 use crate::words::english::singular;
 use crate::words::phrases::{Compare, Earlier, Op};
+use crate::words::short::words_of;
 
 impl Reader<'_> {
     pub(super) fn days(&mut self, compare: Compare) -> Result<(), Unclear> {
@@ -83,6 +84,24 @@ impl Reader<'_> {
         }
         if let Some(number) = self.year_number(range) {
             return self.year(number, compare);
+        }
+        // `written between 1900 and 1950`
+        if let (Some(first), Some(last), None) =
+            (years_of(range.from, 0), years_of(range.before, -1), compare)
+            && single != self.at
+        {
+            let said = match self.last {
+                Last::Field(place)
+                    if self.meaning.items.last() == Some(&place) && self.names_years(place) =>
+                {
+                    self.meaning.items.pop();
+                    Some(place)
+                }
+                _ => self.only_year(),
+            };
+            if let Some(place) = said {
+                return self.filter(place, Test::Between(first, last));
+            }
         }
         if compare == Some(Compare::NotEqual) {
             return self.unclear();
@@ -283,6 +302,29 @@ impl Reader<'_> {
         true
     }
 
+    /// The only field that says in which year the named things began, where `names` are those of ages.
+    pub(super) fn year_of_beginning(&self, names: &[&str]) -> Option<Place> {
+        const BEGINNINGS: &[&str] = &[
+            "birth",
+            "built",
+            "build",
+            "founded",
+            "founding",
+            "established",
+            "construction",
+            "opened",
+            "open",
+        ];
+        let begins = |place: &Place| {
+            let field = self.schema.field(*place);
+            let words = words_of(&field.name);
+            let is_time = field.kind() == Kind::Date || words.iter().any(|word| word == "year");
+            is_time && words.iter().any(|word| BEGINNINGS.contains(&word.as_str()))
+        };
+        let mut found = self.places_in_focus().filter(|_| names == ["age"]).filter(begins);
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// The only field of years of the tables that are named.
     pub(super) fn only_year(&self) -> Option<Place> {
         let mut years = self.places_in_focus().filter(|place| self.names_years(*place));
@@ -292,12 +334,21 @@ impl Reader<'_> {
     fn names_years(&self, place: Place) -> bool {
         let field = self.schema.field(place);
         let lower = field.name.to_lowercase();
+        let words = words_of(&field.name);
         field.is_number()
-            && (lower == "year"
-                || lower.ends_with("year")
+            && (lower.ends_with("year")
                 || lower.starts_with("year_of_f")
+                || words.last().is_some_and(|word| word == "year")
+                || matches!(&words[..], [year, other, ..] if year == "year" && other != "of")
                 || field.comment.contains('年'))
     }
+}
+
+/// The year that begins on a day, or so many years later.
+fn years_of(day: Option<Day>, later: i64) -> Option<f64> {
+    let (year, 1, 1) = day?.date() else { return None };
+    #[expect(clippy::cast_precision_loss, reason = "a year is small")]
+    Some((year + later) as f64)
 }
 
 /// `after a day`, `since a day`, `before a day`.

@@ -6,7 +6,8 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
 use crate::words::english::{name_words, singular};
-use crate::words::phrases::{DURATION, Op};
+use crate::words::phrases::{DURATION, Func, Op};
+use crate::words::short::words_of;
 
 /// Words for the greatest and the least with the fields that they are about.
 const SIZES: &[(&str, &[&str])] = &[
@@ -79,6 +80,9 @@ impl Reader<'_> {
 
     /// `the highest price`, `价格最高的`.
     pub(super) fn extreme(&mut self, greatest: bool) -> Result<(), Unclear> {
+        if self.is_one_of_several() {
+            return self.make(if greatest { Func::Greatest } else { Func::Least });
+        }
         // `平均订单金额和最大订单金额`: of what follows.
         let is_joined =
             self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And) | Chunk::Mark);
@@ -94,6 +98,21 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// `the lowest and the highest price`, `the mean, lowest and highest price`: of one thing.
+    fn is_one_of_several(&self) -> bool {
+        let joins = |piece: &&Piece| matches!(piece.chunk, Chunk::Mark | Chunk::Op(Op::And | Op::Filler));
+        let is_joint = |piece: &Piece| matches!(piece.chunk, Chunk::Mark | Chunk::Op(Op::And));
+        let is_one = |piece: Option<&Piece>| {
+            piece.is_some_and(|piece| matches!(piece.chunk, Chunk::Op(Op::Extreme(_) | Op::Make(_))))
+        };
+        let (before, after) = (&self.pieces[..self.at], &self.pieces[self.at + 1..]);
+        let passed = after.iter().take_while(joins).count();
+        let leads = after[..passed].iter().any(is_joint) && is_one(after.get(passed));
+        let passed = before.iter().rev().take_while(joins).count();
+        let (rest, between) = before.split_at(before.len() - passed);
+        !self.is_chinese() && (leads || between.iter().any(is_joint) && is_one(rest.last()))
     }
 
     /// `the most common type`, `Which type is the most common?`
@@ -156,7 +175,7 @@ impl Reader<'_> {
         let (Some((_, names)), Some(table)) = (called, table) else { return Err(Unclear::Shape) };
         let of_parents = (0..self.schema.tables.len()).filter(|other| self.steps_up(table, *other).is_some());
         let mut fields = of_parents.flat_map(|table| self.schema.places(table)).filter(|place| {
-            let words = name_words(&self.schema.field(*place).name);
+            let words = words_of(&self.schema.field(*place).name);
             self.schema.field(*place).is_number()
                 && words.last().is_some_and(|last| names.contains(&last.as_str()))
         });

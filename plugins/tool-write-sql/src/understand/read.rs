@@ -42,6 +42,8 @@ pub(super) enum Waiting {
     Versus(Compare, Func),
     /// A comparison with its number that waits for its field or table.
     Compared(Compare, f64),
+    /// A range of numbers that waits for its field.
+    Among(f64, f64),
     Days(Compare),
     /// Waits for two numbers for the previous field, or two days.
     Between,
@@ -181,6 +183,7 @@ impl Reader<'_> {
             Chunk::Range(range) => self.range(*range),
             Chunk::Quoted => self.quoted(),
             Chunk::Mark => Ok(()),
+            Chunk::Unknown if self.is_unit_of_number() => Ok(()),
             Chunk::Unknown if self.counts_people() => self.people(),
             Chunk::Unknown if self.are_people_who() => Ok(()),
             Chunk::Unknown if self.is_verb_between() || self.is_verb_of_value() => Ok(()),
@@ -197,7 +200,9 @@ impl Reader<'_> {
             Op::Filler if self.is_exclusive() => return self.unclear(),
             Op::All if self.is_universal() => return self.unclear(),
             Op::Filler => {
-                self.meaning.listed |= LISTS.contains(&self.pieces[self.at].text.to_lowercase().as_str());
+                let text = self.pieces[self.at].text.to_lowercase();
+                self.meaning.listed |= LISTS.contains(&text.as_str());
+                self.meaning.in_total |= matches!(text.as_str(), "in total" | "altogether");
             }
             Op::Of | Op::Is | Op::Within | Op::Piece | Op::Ratio => {}
             Op::All => self.meaning.listed = true,
@@ -263,10 +268,14 @@ impl Reader<'_> {
                 self.extreme_at = self.at;
                 self.extreme(greatest)?;
             }
-            Op::ExtremeOf(greatest, names) => {
-                let place = self.field_called(names)?;
-                self.rank(By::Field(place), greatest)?;
-            }
+            Op::ExtremeOf(greatest, names) => match self.field_called(names) {
+                Ok(place) => self.rank(By::Field(place), greatest)?,
+                Err(unclear) => match self.year_of_beginning(names) {
+                    // The oldest one began in the least year.
+                    Some(year) => self.rank(By::Field(year), !greatest)?,
+                    None => return Err(unclear),
+                },
+            },
             Op::Each => {
                 self.meaning.per |= self.pieces[self.at].text.eq_ignore_ascii_case("per");
                 self.waiting.push(Waiting::Each);
@@ -539,7 +548,7 @@ impl Reader<'_> {
     pub(super) fn field_called(&self, names: &[&str]) -> Result<Place, Unclear> {
         let fits = |place: &Place| {
             let field = self.schema.field(*place);
-            let words = crate::words::english::name_words(&field.name);
+            let words = crate::words::short::words_of(&field.name);
             if names.is_empty() {
                 field.kind() == Kind::Date
             } else {
@@ -590,6 +599,8 @@ impl Reader<'_> {
                     _ => self.value(place, text),
                 }
             }
+            // `the play "Night"`
+            Last::Table(table) if let Some(title) = self.schema.title(table) => self.value(title, text),
             _ => self.unclear(),
         }
     }
@@ -655,7 +666,9 @@ impl Reader<'_> {
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
         if let (Some(Waiting::Has(part)), Last::Field(field)) = (self.waiting.last().cloned(), self.last) {
             self.waiting.pop();
-            self.meaning.items.retain(|item| *item != field);
+            if self.meaning.items.last() == Some(&field) {
+                self.meaning.items.pop();
+            }
             return self.has(field, part, self.pieces[self.at].text.clone());
         }
         // `not paid by gold members`
@@ -664,7 +677,9 @@ impl Reader<'_> {
         }
         let joined = self.ratio || self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
-        if not && self.never {
+        let is_denied =
+            |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(_, true));
+        if not && self.never && !self.meaning.filters.last().is_some_and(is_denied) {
             return self.unclear();
         }
         match self

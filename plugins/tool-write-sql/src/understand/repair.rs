@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::names::{Named, Names};
 use crate::schema::{Kind, Place, Schema};
-use crate::words::{self, Form, Word, english, glossary, phrases};
+use crate::words::{self, Form, Word, english, glossary, phrases, short};
 
 /// The shortest word in which a letter may be missing, additional or exchanged with its neighbour, in which one may be
 /// another one, and in which two letters may be wrong.
@@ -35,6 +35,23 @@ fn join(words: &mut Vec<Word>, names: &Names) {
     }
 }
 
+/// Repeats the end that two names share: `first and last names` as `first names and last names`.
+fn spread(words: &mut Vec<Word>, names: &Names) {
+    let mut at = 0;
+    while at + 3 < words.len() {
+        let [first, joint, second, end] = &words[at..at + 4] else { return };
+        let is_joint = matches!(joint.lower.as_str(), "and" | "or");
+        let both_end = [first, second]
+            .iter()
+            .all(|word| word.form == Form::Latin && names.has(&[&word.concept, &end.concept]));
+        if is_joint && both_end && !names.has(&[&first.concept]) {
+            let end = Word { possessive: false, ..end.clone() };
+            words.insert(at + 1, end);
+        }
+        at += 1;
+    }
+}
+
 /// Replaces what is unknown; returns what was replaced, and by what.
 pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(String, String)> {
     let words_of = |fits: &dyn Fn(&Named) -> bool| -> FxHashSet<&str> {
@@ -48,7 +65,11 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
     let times = LazyCell::new(|| {
         words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
     });
+    let numbers = LazyCell::new(|| {
+        words_of(&|named| matches!(named, Named::Field(place, _) if schema.field(*place).is_number()))
+    });
     join(words, names);
+    spread(words, names);
     let mut repaired = Vec::new();
     for word in words.iter_mut() {
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
@@ -59,7 +80,7 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
         {
             continue;
         }
-        if let Some(form) = form_of(&word.lower, &times) {
+        if let Some(form) = form_of(&word.lower, &times).or_else(|| form_of(&word.lower, &numbers)) {
             form.clone_into(&mut word.concept);
             continue;
         }
@@ -73,7 +94,7 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
 
 fn says_when(schema: &Schema, place: Place) -> bool {
     let field = schema.field(place);
-    field.kind() == Kind::Date || english::name_words(&field.name).iter().any(|word| word == "year")
+    field.kind() == Kind::Date || short::words_of(&field.name).iter().any(|word| word == "year")
 }
 
 /// The only known word of which it is another form: `opened` of `open`, `founding` of `founded`.
@@ -99,7 +120,7 @@ fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&
             && is_near(known, concept, wrong)
             && (lower.len() >= OTHER_LETTER_MIN || !is_other_letter(known, concept))
     };
-    let short = |known: &&&str| {
+    let begins = |known: &&&str| {
         known.len() >= SHORT_MIN && lower.len() > known.len() + 1 && lower.starts_with(**known)
     };
     let only = |mut found: Vec<&'k str>| {
@@ -107,8 +128,16 @@ fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&
         found.dedup();
         (found.len() == 1).then(|| found[0])
     };
+    let is_word = |known: &str| glossary::english(known).is_some() || phrases::has(known);
+    let skeleton = |known: &&&str| {
+        short::is_skeleton_of(known, concept)
+            && !is_word(known)
+            && !short::UNITS.contains(*known)
+            && short::usual(known).is_none()
+    };
     only(known.iter().filter(close).copied().collect())
-        .or_else(|| only(known.iter().filter(short).copied().collect()))
+        .or_else(|| only(known.iter().filter(begins).copied().collect()))
+        .or_else(|| only(known.iter().filter(skeleton).copied().collect()))
 }
 
 /// The values that a word nearly is, each once.

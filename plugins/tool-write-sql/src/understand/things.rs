@@ -4,6 +4,7 @@ use super::link::{Chunk, Piece};
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting, names_field};
+use super::verbs::is_participle;
 use crate::calendar::Unit;
 use crate::schema::Place;
 use crate::sums;
@@ -221,6 +222,14 @@ impl Reader<'_> {
     }
 
     pub(super) fn table(&mut self, table: usize) -> Result<(), Unclear> {
+        // `nights booked`, `has booked A, but never booked B`: said before.
+        let is_verb = is_participle(&self.pieces[self.at].text.to_lowercase());
+        let is_said = self.meaning.tables.contains(&table)
+            || self.at > 0 && matches!(self.last, Last::Measure(measure) if measure.table() == table);
+        let negates = matches!(self.next(), Some(chunk) if chunk.may_be_value());
+        if is_verb && is_said && self.waiting.is_empty() && (!self.keeps_not() || negates) {
+            return Ok(());
+        }
         if !self.meaning.tables.contains(&table) {
             self.meaning.tables.push(table);
         }

@@ -12,12 +12,12 @@ use crate::words::phrases::Op;
 /// Words right before a verb.
 const BEFORE_VERBS: &[&str] = &[
     "who", "that", "which", "they", "do", "does", "did", "have", "has", "had", "were", "was", "are", "is",
-    "been", "to", "not",
+    "been", "to", "not", "never",
 ];
 /// Words right after a verb.
 const AFTER_VERBS: &[&str] = &[
     "by", "in", "on", "at", "for", "from", "with", "to", "a", "an", "the", "any", "some", "more", "less",
-    "fewer", "most", "all", "no", "there", "both", "either",
+    "fewer", "most", "all", "no", "there", "both", "either", "it", "them",
 ];
 /// Verbs that say no more than that one thing has to do with the other.
 const NEUTRAL: &[&str] = &[
@@ -139,6 +139,8 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("founded", "found"),
     ("built", "build"),
 ];
+/// Forms of `be`.
+const BEING: &[&str] = &["are", "is", "were", "was", "been"];
 const AUXILIARIES: &[&str] = &["do", "does", "did"];
 /// Ends of forms that are no nouns.
 const FORMS: &[&str] = &["ed", "ing"];
@@ -150,7 +152,7 @@ impl Reader<'_> {
         let is_word = piece.text.len() >= 3 && piece.text.chars().all(|letter| letter.is_ascii_lowercase());
         is_word
             && is_neutral(&piece.text)
-            && (self.is_between_tables() || self.is_after_object())
+            && (self.is_between_tables() || self.is_after_object() || self.is_said_of_thing())
             && self.is_verb_here()
     }
 
@@ -206,12 +208,42 @@ impl Reader<'_> {
         before.first().is_some_and(differs)
     }
 
+    /// `events held at the town hall`: a participle, and what the thing has to do with.
+    fn is_said_of_thing(&self) -> bool {
+        let (before, text) = (&self.pieces[..self.at], &self.pieces[self.at].text);
+        let thing = before.iter().any(is_named);
+        // `How many players are registered?`
+        let is_last = self.pieces[self.at + 1..].iter().all(|piece| piece.chunk == Chunk::Mark);
+        let is_said = before.last().is_some_and(|piece| BEING.contains(&last_word(piece).as_str()));
+        if thing && is_participle(text) && is_last && is_said {
+            return true;
+        }
+        let leads = |piece: &Piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Filler | Op::By | Op::Link))
+                && AFTER_VERBS.contains(&first_word(piece).as_str())
+        };
+        let is_value =
+            |chunk: &Chunk| chunk.may_be_value() || matches!(chunk, Chunk::Quoted | Chunk::Range(_));
+        let mut after = self.pieces[self.at + 1..].iter();
+        let is_led = after.next().is_some_and(leads);
+        let tells = after.find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler)));
+        let next = self.pieces.get(self.at + 1).map(first_word).unwrap_or_default();
+        let is_told = tells.is_some_and(|piece| is_value(&piece.chunk) || is_named(piece));
+        thing && is_participle(text) && is_led && (is_told || matches!(next.as_str(), "it" | "them"))
+    }
+
     /// `How many orchestras does each company manage?`
     fn is_after_object(&self) -> bool {
         let before = &self.pieces[..self.at];
         let auxiliary = before.iter().rposition(|piece| AUXILIARIES.contains(&last_word(piece).as_str()));
         auxiliary.is_some_and(|at| before[..at].iter().any(is_named) && before[at..].iter().any(is_named))
     }
+}
+
+/// Whether a word is the participle of a verb.
+pub(super) fn is_participle(word: &str) -> bool {
+    word.len() > 4 && FORMS.iter().any(|end| word.ends_with(end))
+        || IRREGULAR.iter().any(|(form, _)| *form == word)
 }
 
 pub(super) fn is_neutral(word: &str) -> bool {

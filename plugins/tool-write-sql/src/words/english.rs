@@ -14,6 +14,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("analyses", "analysis"),
     ("indices", "index"),
     ("bought", "buy"),
+    ("built", "build"),
     ("sold", "sell"),
     ("paid", "pay"),
     ("ran", "run"),

@@ -118,6 +118,8 @@ const LINES: &[&str] = &[
     "domain | 域",
     "attempt | 尝试",
     "register, signup, registration | 注册",
+    "birth, born | 出生",
+    "build, construct, construction | 建造, 建成",
     "pay | 缴费",
     "weight | 重量",
     "height | 身高",

@@ -43,7 +43,7 @@ const ENGLISH: &[(&str, &str)] = &[
     ("costs the most|cost the most", "is the most expensive"),
     ("costs the least|cost the least", "is the cheapest"),
     ("waiting for approval|awaiting approval|waiting to be approved|pending approval", "pending"),
-    ("do we sell|do you sell", "do we have"),
+    ("do we sell|do you sell|do we carry|do we offer|do we stock|do we keep", "do we have"),
     ("units sold|pieces sold|items sold|quantity sold", "quantity"),
     ("a breakdown of|breakdown of", "number of"),
     (
@@ -63,6 +63,23 @@ const ENGLISH: &[(&str, &str)] = &[
         "with no sales",
     ),
     ("staff members|staff member", "staff"),
+    ("without a single|without even one", "without any"),
+    (
+        "each one once|each name once|each once|each of them once|without repeating any|without duplicates|without repetition|once each",
+        "distinct",
+    ),
+    ("cheapest first", "in ascending order of price"),
+    ("most expensive first", "in descending order of price"),
+    (
+        "largest first|highest first|biggest first|best first|from the most expensive to the cheapest",
+        "from high to low",
+    ),
+    ("smallest first|lowest first|from the cheapest to the most expensive", "from low to high"),
+    ("newest first|latest first|most recent first", "from newest to oldest"),
+    ("oldest first|earliest first", "from oldest to newest"),
+    ("too, as the first column|as the first column", ""),
+    ("over all the|over all", "of all the"),
+    ("how much money", "how much"),
     ("more than a single", "more than 1"),
     ("only a single|only one|just one|exactly one", "exactly 1"),
     ("who owns the most", "which owner has the most"),
@@ -107,6 +124,15 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much does ", " cost", "price of {}"),
     ("how much does ", " weigh", "weight of {}"),
     ("how much do ", " weigh", "weight of {}"),
+    ("from the largest ", " to the smallest", "in descending order of {}"),
+    ("from the highest ", " to the lowest", "in descending order of {}"),
+    ("from the smallest ", " to the largest", "in ascending order of {}"),
+    ("from the lowest ", " to the highest", "in ascending order of {}"),
+    ("have more ", " than the average ", "have {} above the average "),
+    ("has more ", " than the average ", "has {} above the average "),
+    ("with more ", " than the average ", "with {} above the average "),
+    (", with the ", " first", ""),
+    ("show the ", " first", "show the {}"),
     ("how did ", " compare", "{} compared"),
     ("how does ", " compare", "{} compared"),
     ("how do ", " compare", "{} compared"),
@@ -195,6 +221,9 @@ const CHINESE: &[(&str, &str)] = &[
 const AVERAGES_OF_UNITS: [(&str, &str); 4] =
     [("每月平均", "月均"), ("每天平均", "日均"), ("每日平均", "日均"), ("每周平均", "周均")];
 
+/// The most words of a field that ends a clause.
+const FIELD_WORDS_MAX: usize = 3;
+
 /// Each English idiom with what stands instead.
 static LONGEST_FIRST: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let each = |(idioms, instead): &(&'static str, &'static str)| {
@@ -241,6 +270,9 @@ pub fn plainer(question: &str) -> String {
     }
     if let Some(share) = ratio_to_all(&plain) {
         plain = share;
+    }
+    if let Some(contains) = word_in_field(&plain) {
+        plain = contains;
     }
     for (before, after, instead) in AROUND {
         if let Some((start, inside, end)) = around(&plain, before, after) {
@@ -300,6 +332,26 @@ fn ratio_to_all(question: &str) -> Option<String> {
     let is_whole = !rest.starts_with(char::is_alphanumeric);
     let rest = &question[question.len() - rest.len()..];
     is_whole.then(|| format!("{}share of {}{rest}", &question[..start], &question[inside..end]))
+}
+
+/// `have the word X in their name` as `whose name contains X`.
+fn word_in_field(question: &str) -> Option<String> {
+    let lower = question.to_ascii_lowercase();
+    let (start, begins) = ["have", "has", "with", "containing", "contain"]
+        .iter()
+        .flat_map(|verb| ["word", "words", "substring", "phrase"].map(|text| format!("{verb} the {text} ")))
+        .find_map(|begins| Some((found(question, &lower, &begins, 0)?, begins.len())))?;
+    let inside = start + begins;
+    let (end, middle) = [" in their ", " in its ", " in the "]
+        .iter()
+        .find_map(|middle| Some((inside + lower[inside..].find(middle)?, middle.len())))?;
+    let rest = &question[end + middle..];
+    let field = rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ' ')).next()?.trim_end();
+    let is_field = (1..=FIELD_WORDS_MAX).contains(&field.split_whitespace().count());
+    is_field.then(|| {
+        let (text, rest) = (question[inside..end].trim_matches(['"', '\'']), &rest[field.len()..]);
+        format!("{}whose {field} contains \"{text}\"{rest}", &question[..start])
+    })
 }
 
 /// Where words stand as whole ones, from a place on. `lower`: the text in lower case.

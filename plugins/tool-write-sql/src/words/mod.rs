@@ -6,6 +6,7 @@ pub mod english;
 pub mod glossary;
 pub mod idioms;
 pub mod phrases;
+pub mod short;
 pub mod symbols;
 pub mod values;
 

@@ -207,7 +207,7 @@ pub const DURATION: &[&str] = &["duration", "seconds", "second", "elapsed", "ms"
 /// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
     (
-        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also|onward|onwards",
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also|onward|onwards|too|altogether|single",
         Op::Filler,
     ),
     (
@@ -376,11 +376,11 @@ const ENGLISH: &[(&str, Op)] = &[
     ),
     ("sort|rank", Op::Sort),
     (
-        "ascending|in ascending order of|in ascending order|ascending order of|ascending order|in ascending order by|increasing|in increasing order of|in increasing order|from low to high|from lowest to highest|from the lowest to the highest|from smallest to largest|from the smallest to the largest|from young to old|from youngest to oldest|from the youngest to the oldest|from least to most|alphabetically|ascending alphabetical order of|in ascending alphabetical order of|in ascending alphabetical order|in alphabetical order|in alphabetical order of|in alphabetical order by|in alphabetic order|in lexicographical order",
+        "ascending|in ascending order of|in ascending order|ascending order of|ascending order|in ascending order by|increasing|in increasing order of|in increasing order|from low to high|from lowest to highest|from the lowest to the highest|from smallest to largest|from the smallest to the largest|from young to old|from youngest to oldest|from the youngest to the oldest|from least to most|from fewest to most|from oldest to newest|the from oldest to newest|alphabetically|ascending alphabetical order of|in ascending alphabetical order of|in ascending alphabetical order|in alphabetical order|in alphabetical order of|in alphabetical order by|in alphabetic order|in lexicographical order",
         Op::Ascending,
     ),
     (
-        "descending|in descending order of|in descending order|descending order of|descending order|in descending order by|decreasing|in decreasing order of|in decreasing order|from high to low|from highest to lowest|from the highest to the lowest|from largest to smallest|from the largest to the smallest|from old to young|from oldest to youngest|from the oldest to the youngest|from most to least|in descending alphabetical order|in descending alphabetical order of|descending alphabetical order of|in reverse alphabetical order|in reverse alphabetical order of",
+        "descending|in descending order of|in descending order|descending order of|descending order|in descending order by|decreasing|in decreasing order of|in decreasing order|from high to low|from highest to lowest|from the highest to the lowest|from largest to smallest|from the largest to the smallest|from old to young|from oldest to youngest|from the oldest to the youngest|from most to least|from most to fewest|from newest to oldest|the from newest to oldest|the from high to low|in descending alphabetical order|in descending alphabetical order of|descending alphabetical order of|in reverse alphabetical order|in reverse alphabetical order of",
         Op::Descending,
     ),
     (

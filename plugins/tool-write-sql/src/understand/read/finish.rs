@@ -19,6 +19,22 @@ impl Reader<'_> {
             self.waiting.pop();
             self.frequency()?;
         }
+        // `Give the city and the count.`
+        let is_measured = !self.meaning.measures.is_empty();
+        if is_measured
+            && (self.waiting == [Waiting::Count] || self.waiting == [Waiting::Make(vec![Func::Sum])])
+        {
+            let last = self.pieces.iter().rev().find(|piece| piece.chunk != Chunk::Mark);
+            let is_said_again =
+                last.is_some_and(|piece| matches!(piece.chunk, Chunk::Op(Op::Count | Op::Make(Func::Sum))));
+            if is_said_again {
+                self.waiting.clear();
+            }
+        }
+        // `how many orders each of them has`
+        if self.waiting == [Waiting::Each] && is_measured && !self.meaning.items.is_empty() {
+            self.waiting.clear();
+        }
         let mut shown = Vec::new();
         self.meaning.items.retain(|item| {
             let is_new = !shown.contains(item);
@@ -135,7 +151,8 @@ impl Reader<'_> {
             self.ascending.filter(|_| self.meaning.order.is_none() && self.meaning.rank.is_none())
         {
             let title = self.meaning.tables.first().and_then(|table| self.schema.title(*table));
-            let place = self.meaning.items.first().copied().or(title).ok_or(Unclear::Shape)?;
+            let place = self.number_by_size().or(self.meaning.items.first().copied()).or(title);
+            let place = place.ok_or(Unclear::Shape)?;
             self.meaning.order = Some((By::Field(place), !ascending));
         }
         if !self.waiting.is_empty() || self.not || self.or || self.new || self.number.is_some() {
@@ -179,6 +196,29 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// `names and altitudes from the highest to the lowest`: by the only number that is shown; from the newest to the oldest:
+    /// by the only day.
+    fn number_by_size(&self) -> Option<Place> {
+        const SIZES: [&str; 8] =
+            ["high", "low", "large", "small", "highest", "lowest", "largest", "smallest"];
+        const AGES: [&str; 1] = ["newest"];
+        let says = |words: &[&str]| {
+            self.pieces.iter().any(|piece| {
+                matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
+                    && piece.text.to_lowercase().split(' ').any(|word| words.contains(&word))
+            })
+        };
+        let kind = |item: &Place| self.schema.field(*item).kind();
+        let only = |fits: &dyn Fn(Kind) -> bool| {
+            let mut found = self.meaning.items.iter().copied().filter(|item| fits(kind(item)));
+            found.next().filter(|_| found.next().is_none())
+        };
+        if says(&AGES) {
+            return only(&|kind| kind == Kind::Date);
+        }
+        only(&|kind| matches!(kind, Kind::Number | Kind::NumberText)).filter(|_| says(&SIZES))
+    }
+
     /// `What is the year that had the most concerts?`, and not `Which year …`.
     fn says_what(&self) -> bool {
         let first = self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Named(_)));
