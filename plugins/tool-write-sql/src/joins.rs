@@ -47,6 +47,13 @@ pub fn leads_beside(way: &[Step]) -> bool {
     way.windows(2).any(|pair| pair[0].up && !pair[1].up)
 }
 
+/// Whether the way goes over what happened to a thing to what else happened there, as from members over their sightings and the
+/// sites of these to excursions: nobody who is asked means that.
+pub fn leads_astray(way: &[Step]) -> bool {
+    let down = way.iter().position(|step| !step.up);
+    down.is_some_and(|down| leads_beside(&way[down..]))
+}
+
 /// How a table is reached: over so many steps, of which some go down, in so many ways.
 #[derive(Clone, Copy, Debug)]
 struct Reached {

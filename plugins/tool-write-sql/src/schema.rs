@@ -3,6 +3,7 @@
 use crate::calendar::Day;
 use crate::dialect::Dialect;
 use crate::words::chinese::is_han;
+use crate::words::short::words_of;
 
 /// The longest value that a comment can list, in characters.
 const VALUE_MAX: usize = 40;
@@ -111,14 +112,21 @@ impl Schema {
         let named = [
             "name".to_owned(),
             format!("{singular}_name"),
-            "title".to_owned(),
-            own.clone(),
             "full_name".to_owned(),
+            "title".to_owned(),
+            format!("{singular}_title"),
+            own.clone(),
         ];
-        named.iter().find_map(|name| texts().find(|place| lower(place) == *name)).or_else(|| {
-            let mut like = texts().filter(|place| lower(place).ends_with("name"));
+        let only_ending = |ends: &str| {
+            let is_so = |place: &Place| {
+                let last = words_of(&self.field(*place).name).pop();
+                lower(place).ends_with(ends) || last.is_some_and(|last| last == ends)
+            };
+            let mut like = texts().filter(is_so);
             like.next().filter(|_| like.next().is_none())
-        })
+        };
+        let found = named.iter().find_map(|name| texts().find(|place| lower(place) == *name));
+        found.or_else(|| only_ending("name")).or_else(|| only_ending("title"))
     }
 }
 

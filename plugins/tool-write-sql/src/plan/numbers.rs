@@ -295,8 +295,12 @@ impl Planner<'_> {
         // A missing number is not the least.
         query.known = by.filter(|by| !greatest && matches!(by, Expr::Made(..)));
         query.order = by.into_iter().map(|expr| (expr, greatest)).collect();
-        let more: Vec<(Expr, bool)> =
-            query.groups.iter().filter(|expr| Some(**expr) != by).map(|expr| (*expr, false)).collect();
+        // The one that is first, and an order that is asked for, go on in their direction where they are equal, as databases
+        // do by themselves; of the first ten the first names come first.
+        let turns = greatest && (meaning.order.is_some() || meaning.rank.is_some() && query.limit == 1);
+        let turned = |expr: &Expr| turns && !matches!(expr, Expr::Cycle(..));
+        let others = query.groups.iter().filter(|expr| Some(**expr) != by);
+        let more: Vec<(Expr, bool)> = others.map(|expr| (*expr, turned(expr))).collect();
         query.order.extend(more);
         Ok(())
     }

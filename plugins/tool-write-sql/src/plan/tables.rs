@@ -2,7 +2,7 @@
 
 use super::Planner;
 use super::query::{Expr, Query, Related};
-use crate::joins::leads_beside;
+use crate::joins::{leads_astray, leads_beside};
 use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
 use crate::words::phrases::{Compare, Func};
@@ -85,7 +85,12 @@ impl Planner<'_> {
         if joined.contains(&table) {
             return Ok(());
         }
-        for step in self.way(joined, table)? {
+        let way = self.way(joined, table)?;
+        if leads_astray(&way) {
+            let name = |table: usize| self.schema.table(table).name.clone();
+            return Err(Unclear::Apart(name(joined[0]), name(table)));
+        }
+        for step in way {
             if !joined.contains(&step.to()) {
                 joined.push(step.to());
                 query.joins.push(step);
@@ -158,6 +163,7 @@ impl Planner<'_> {
         let mut present = Vec::new();
         for place in std::mem::take(&mut self.meaning.joined) {
             if place.table == entity {
+                present.extend(self.each_value_of_kinds(place));
                 continue;
             }
             let way = self.way(&[entity], place.table)?;
@@ -204,6 +210,33 @@ impl Planner<'_> {
         Ok(present)
     }
 
+    /// `authors who have written both a comedy and a tragedy`: the kinds of rows that have each of the values.
+    fn each_value_of_kinds(&mut self, place: Place) -> Vec<Related> {
+        let [kind] = self.meaning.items[..] else { return Vec::new() };
+        let tells_rows =
+            self.schema.title(kind.table) == Some(kind) || self.schema.key(kind.table) == Some(kind);
+        let is_plain = self.meaning.measures.is_empty()
+            && self.meaning.both == Some(1)
+            && self.schema.field(kind).kind() == Kind::Text
+            && !tells_rows;
+        let at = self.meaning.filters.iter().position(|filter| filter.place == place);
+        let Some(at) = at.filter(|_| is_plain && kind != place && kind.table == place.table) else {
+            return Vec::new();
+        };
+        if !matches!(self.meaning.filters[at].test, Test::Among(_, true)) {
+            return Vec::new();
+        }
+        let Test::Among(values, _) = self.meaning.filters.remove(at).test else { return Vec::new() };
+        let others: Vec<Filter> = self.meaning.filters.drain(..).collect();
+        self.meaning.different = true;
+        let related = |value: String| {
+            let one = Filter { place, test: Test::Among(vec![value], true) };
+            let conditions = std::iter::once(one).chain(others.iter().cloned()).collect();
+            Related { key: kind, child: kind, steps: Vec::new(), conditions }
+        };
+        values.into_iter().map(related).collect()
+    }
+
     /// `no visit of a museum opened after 2010`: the museum is that of the visits that must not exist.
     pub(super) fn look_beyond(&mut self, entity: usize) -> Result<(), Unclear> {
         let Some(without) = self.meaning.without else { return Ok(()) };
@@ -229,6 +262,10 @@ impl Planner<'_> {
         let Some((first, rest)) = way.split_first().filter(|(first, _)| !first.up) else {
             return Err(Unclear::Shape);
         };
+        // What must not exist is not read beside.
+        if query.joins.iter().any(|step| step.link.child == first.link.child) {
+            return Err(Unclear::Shape);
+        }
         let (inside, outside): (Vec<Filter>, Vec<Filter>) = query
             .conditions
             .drain(..)

@@ -1,6 +1,6 @@
 //! How the reader handles a field: a waiting operation takes it, or else it is shown.
 
-use super::link::Chunk;
+use super::link::{Chunk, Piece};
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
@@ -11,7 +11,7 @@ use crate::schema::{Kind, Place};
 use crate::sums;
 use crate::words::concept;
 use crate::words::english::{name_words, singular};
-use crate::words::phrases::{Func, Op};
+use crate::words::phrases::{Compare, Func, Op};
 use crate::words::short::words_of;
 
 /// The layer of summaries, whose numbers of different things do not add up.
@@ -23,8 +23,15 @@ impl Reader<'_> {
         if let Some(table) = self.pieces[self.at].counts.filter(|_| self.says_money()) {
             return self.measure(Measure::Count(table));
         }
-        let place = self.field_of_last_value(named).or_else(|| self.focus.field(self.at, self.schema, named));
-        let Some(place) = place.or_else(|| self.nearest_field(named)) else {
+        let of_owner = self.field_of_owner(named);
+        let place = of_owner
+            .or_else(|| self.field_of_last_value(named))
+            .or_else(|| self.focus.field(self.at, self.schema, named));
+        // `names of jurors`, which have none, are not those of something else.
+        let is_vague =
+            matches!(concept(&self.pieces[self.at].text.to_lowercase()).as_str(), "name" | "title");
+        let nearest = || self.nearest_field(named).filter(|_| !is_vague || self.focus.is_empty());
+        let Some(place) = place.or_else(nearest) else {
             // `订单数` exists in several summaries or in none: counts orders.
             if let Some(table) = self.pieces[self.at].counts {
                 return self.measure(Measure::Count(table));
@@ -58,6 +65,23 @@ impl Reader<'_> {
         let is_verb = is_part && is_participle(&text);
         if is_verb && self.is_told_by_what_follows() {
             return Ok(());
+        }
+        // `parts supplied by Bosch`, which have a field `supplier`
+        let value = self.pieces.get(self.at + 2).is_some_and(|piece| piece.chunk.may_be_value());
+        if value && is_participle(&text) && matches!(self.next_piece(), Some(Chunk::Op(Op::By))) {
+            return Ok(());
+        }
+        // `the plant`, where rows have a number of plants
+        let counts = |named: &Named| match named {
+            Named::Field(place, _) => {
+                let words = words_of(&self.schema.field(*place).name);
+                words.first().is_some_and(|first| matches!(first.as_str(), "number" | "num" | "count"))
+            }
+            _ => false,
+        };
+        let is_alone = self.waiting.is_empty() && text.is_ascii() && singular(&text) == text;
+        if is_part && is_alone && named.iter().any(counts) {
+            return self.unclear();
         }
         // `Beijing city`, `failed status`: the field repeats the value's.
         let is_valued = |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(..));
@@ -116,6 +140,36 @@ impl Reader<'_> {
             }
             _ => false,
         }
+    }
+
+    /// `For each department, its name and the number of doctors`, `Who has the most books? Give the name.`: of what was asked
+    /// for before.
+    fn field_of_owner(&self, named: &[Named]) -> Option<Place> {
+        const OWNERS: [&str; 4] = ["its", "their", "his", "her"];
+        if self.is_chinese_here() {
+            return None;
+        }
+        let before = self.at.checked_sub(1).map(|at| self.pieces[at].text.to_lowercase());
+        let is_owned = before.is_some_and(|before| OWNERS.contains(&before.as_str()));
+        let ends =
+            |piece: &Piece| piece.chunk == Chunk::Mark && matches!(piece.text.as_str(), "?" | "." | ";");
+        let begins = self.pieces[..self.at].iter().rposition(ends);
+        let is_told_later = begins.is_some_and(|begins| {
+            let names_table = |piece: &Piece| {
+                matches!(&piece.chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Table(_))))
+            };
+            !self.pieces[begins..].iter().any(names_table)
+        });
+        let group = self.meaning.groups.iter().find_map(|group| match group {
+            Group::Table(table) => Some(*table),
+            Group::Field(_) => None,
+        });
+        let owner = group.or(self.meaning.tables.first().copied()).filter(|_| is_owned || is_told_later)?;
+        let mut own = named.iter().filter_map(|named| match named {
+            Named::Field(place, Fit::Whole | Fit::Own) if place.table == owner => Some(*place),
+            _ => None,
+        });
+        own.next().filter(|place| own.all(|other| other == *place))
     }
 
     /// `a cat that is age 3`: of what has the value.
@@ -258,6 +312,8 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.filter(place, Test::Between(least, most))
             }
+            // `more than 10 years of experience`, written as text: no number of different ones.
+            Some(Waiting::Compared(..)) if !number && self.meaning.tables == [place.table] => self.unclear(),
             // `the most languages`, `more than 2 languages`
             Some(Waiting::Most(most)) if !number && !self.focus.is_empty() => {
                 self.waiting.pop();
@@ -379,6 +435,15 @@ impl Reader<'_> {
     }
 
     pub(super) fn item(&mut self, place: Place) -> Result<(), Unclear> {
+        // `recipes that make 4 servings`
+        if let Some((number, at)) = self.number
+            && at + 1 == self.at
+            && self.schema.field(place).is_number()
+            && !self.schema.field(place).names_identity()
+        {
+            self.number = None;
+            return self.filter(place, Test::Number(Compare::Equal, number));
+        }
         self.number_of_things(place.table)?;
         if self.meaning.items.is_empty() && self.meaning.tables.is_empty() {
             self.several = self.is_plural();

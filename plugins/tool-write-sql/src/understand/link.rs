@@ -230,7 +230,13 @@ impl Linker<'_> {
     fn name_length(&self, at: usize, concepts: &[String]) -> usize {
         let mut here = at;
         for (place, concept) in concepts.iter().enumerate() {
-            if place > 0 && concept != "of" && self.words.get(here).is_some_and(|word| word.lower == "of") {
+            // `lines of type`, of a field `line_type`: the lines.
+            let is_thing = place == 1 && self.names.is_table(&concepts[0]);
+            if place > 0
+                && concept != "of"
+                && !is_thing
+                && self.words.get(here).is_some_and(|word| word.lower == "of")
+            {
                 here += 1;
             }
             let Some(word) = self.words.get(here) else { return 0 };

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::link::{self, Chunk};
 use crate::calendar::Day;
-use crate::schema::{Kind, Place, Schema};
+use crate::schema::{Field, Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
 use crate::words::{self, Form, Word, english, phrases, short, values};
 
@@ -17,8 +17,10 @@ const MEASURED: &[&str] = &["count", "cnt", "pct", "percent", "percentage"];
 /// Ends of names of times.
 const TIMES: &[&str] = &["at", "time", "date", "on", "day"];
 /// Words that do not name a field alone, as a suffix of its name.
-const VAGUE: &[&str] =
-    &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2", "person"];
+const VAGUE: &[&str] = &[
+    "id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2", "person", "out",
+    "off", "up",
+];
 /// The longest part of a comment that can be a name, in characters.
 const COMMENT_NAME_MAX: usize = 10;
 
@@ -109,7 +111,8 @@ impl Names {
         for (table, end) in ends.iter().enumerate() {
             let Some(end) = end else { continue };
             let is_only = ends.iter().filter(|other| *other == &Some(end.clone())).count() == 1;
-            if is_only && !self.has(&[end]) && !phrases::has(end) && !VAGUE.contains(&end.as_str()) {
+            let is_free = !self.names_something(end) && !phrases::has(end) && !VAGUE.contains(&end.as_str());
+            if is_only && is_free {
                 self.add(vec![end.clone()], Named::Table(table));
             }
         }
@@ -241,7 +244,9 @@ impl Names {
         if schema.key(place.table) == Some(place) {
             names.push(vec!["id".to_owned()]);
         }
-        if schema.title(place.table) == Some(place) && whole_name.last().is_some_and(|last| last == "name") {
+        if schema.title(place.table) == Some(place)
+            && whole_name.last().is_some_and(|last| last.ends_with("name"))
+        {
             names.push(vec!["name".to_owned()]);
         }
         let (whole, aliases) = (distinct(names), aliases(&whole_name));
@@ -273,7 +278,7 @@ impl Names {
             let flag = FLAGS.contains(&name[0].as_str());
             if flag
                 && name.len() > 1
-                && let Some(yes) = yes_of(&field.values)
+                && let Some(yes) = yes_of(field)
             {
                 self.add(name[1..].to_vec(), Named::Value(place, yes.clone()));
                 self.add(name.clone(), Named::Value(place, yes));
@@ -295,7 +300,7 @@ impl Names {
                 && !own.iter().flatten().any(|owner| owner == word)
                 && !phrases::has(word)
                 && !OF_WHAT_NAME.contains(&word.as_str())
-                && schema.title(place.table) == Some(place)
+                && (schema.title(place.table) == Some(place) || ROLES.contains(&word.as_str()))
             {
                 self.add(first, Named::Field(place, Fit::Part));
             }
@@ -316,6 +321,22 @@ impl Names {
     fn add_quoted(&mut self, concepts: Vec<String>, place: Place, value: &str) {
         self.by_value.entry(value.to_lowercase()).or_default().push(self.list.len());
         self.list.push((concepts, Named::Value(place, value.to_owned())));
+    }
+
+    /// Whether a table has just this name.
+    pub fn is_table(&self, name: &str) -> bool {
+        let named = self.by_first.get(name).into_iter().flatten().map(|place| &self.list[*place]);
+        named.filter(|(words, _)| words.len() == 1).any(|(_, named)| matches!(named, Named::Table(_)))
+    }
+
+    /// Whether a table, a field or a value has just this name.
+    fn names_something(&self, name: &String) -> bool {
+        let named = self.by_first.get(name).into_iter().flatten().map(|place| &self.list[*place]);
+        named.filter(|(words, _)| words.len() == 1).any(|(_, named)| match named {
+            Named::Table(_) | Named::Value(..) => true,
+            Named::Field(_, fit) => *fit != Fit::Part,
+            Named::Verb(_) => false,
+        })
     }
 
     /// Whether something has just this name.
@@ -422,7 +443,13 @@ const OPERATORS: &[&str] =
     &["by", "per", "each", "every", "without", "excluding", "not", "and", "or", "for", "top"];
 
 /// Last words of names that can be left out.
-const LOOSE_ENDS: &[&str] = &["year", "form", "type", "amount", "method", "material"];
+const LOOSE_ENDS: &[&str] = &["year", "form", "type", "amount", "method", "material", "city", "location"];
+
+/// People whose names stand in tables of other things.
+const ROLES: &[&str] = &[
+    "customer", "manager", "owner", "author", "editor", "judge", "driver", "teacher", "coach", "captain",
+    "director", "supplier", "artist", "producer", "speaker", "host", "donor", "sponsor", "warden", "chef",
+];
 
 /// Words before `name` that say which name it is, and not whose.
 const OF_WHAT_NAME: &[&str] = &[
@@ -448,7 +475,12 @@ const OF_WHAT_NAME: &[&str] = &[
 ];
 
 /// The value that says yes, of a field with two of them at most.
-fn yes_of(values: &[String]) -> Option<String> {
+fn yes_of(field: &Field) -> Option<String> {
+    let values = &field.values;
+    let type_text = field.type_text.to_uppercase();
+    if values.is_empty() && (type_text.contains("BOOL") || type_text.contains("INT")) {
+        return Some("1".to_owned());
+    }
     let no = |value: &String| ["f", "n", "no", "false", "0"].contains(&value.to_lowercase().as_str());
     let yes = |value: &&String| ["t", "y", "yes", "true", "1"].contains(&value.to_lowercase().as_str());
     let found = values.iter().find(yes)?;

@@ -123,6 +123,7 @@ impl Reader<'_> {
             }
             // `ran longer than 10 minutes`
             _ if self.at > 0
+                && !self.is_number_field_next()
                 && LENGTHS.iter().any(|word| self.pieces[self.at - 1].text.eq_ignore_ascii_case(word)) =>
             {
                 let place = self.field_called(DURATION).or_else(|_| self.field_called(&["length"]))?;
@@ -301,6 +302,15 @@ impl Reader<'_> {
                 let more = self.more_numbers();
                 return self.field_is(place, number, more);
             }
+            // `floor 3`, kept as text
+            Last::Field(place)
+                if self.meaning.items.last() == Some(&place)
+                    && self.schema.field(place).kind() == Kind::Text
+                    && self.schema.field(place).values.contains(&self.pieces[self.at].text) =>
+            {
+                self.meaning.items.pop();
+                return self.value(place, self.pieces[self.at].text.clone());
+            }
             Last::Table(table) if self.names_row(table) => {
                 let key = self.schema.key(table).filter(|key| self.schema.field(*key).is_number());
                 let Some(key) = key.filter(|_| self.more_numbers() == More::None) else {
@@ -381,8 +391,13 @@ impl Reader<'_> {
     fn is_value_of(&self, place: Place) -> bool {
         let next = self.next_piece();
         let of = self.before(|chunk| *chunk == Chunk::Op(Op::Filler)) == Some(&Chunk::Op(Op::Of));
+        // `the salary for the three players`
+        let is_apart = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::Filler));
+        let is_thing = |named: &Named| matches!(named, Named::Table(_));
+        let thing_follows = matches!(next, Some(Chunk::Named(named)) if named.iter().any(is_thing));
         self.schema.field(place).is_number()
             && self.meaning.items.last() == Some(&place)
+            && !(is_apart && thing_follows && !self.is_chinese_here())
             && !matches!(next, Some(Chunk::Op(Op::CompareBefore(_) | Op::Piece)))
             && !(of
                 && matches!(

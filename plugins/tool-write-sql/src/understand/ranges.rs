@@ -6,6 +6,7 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::calendar::{Day, Range};
 use crate::schema::{Kind, Place};
+use crate::words::concept;
 use crate::words::english::singular;
 use crate::words::phrases::{Compare, Earlier, Op};
 use crate::words::short::words_of;
@@ -248,7 +249,22 @@ impl Reader<'_> {
             self.meaning.items.pop();
             return self.filter(place, Test::Number(compare.unwrap_or(Compare::Equal), number));
         }
-        let mut years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
+        // `in the 2019 election`, which has a field `election_year`
+        if let Some(Chunk::Named(named)) = self.next_piece()
+            && let Some(place) = named.iter().find_map(|named| match named {
+                Named::Field(place, _) if self.names_years(*place) => Some(*place),
+                _ => None,
+            })
+            && compare.is_none()
+        {
+            self.at += 1;
+            return self.filter(place, Test::Number(Compare::Equal, number));
+        }
+        let is_meant = |place: &Place| self.names_years(*place) && self.may_be_year_of_birth(*place);
+        let mut years: Vec<Place> = self.places_in_focus().filter(is_meant).collect();
+        if years.is_empty() {
+            years = self.places_nearby().filter(is_meant).collect();
+        }
         // `the singers in a concert in 2014`
         if years.len() > 1
             && let Some(table) = self.focus.table_before(self.at)
@@ -329,6 +345,12 @@ impl Reader<'_> {
     pub(super) fn only_year(&self) -> Option<Place> {
         let mut years = self.places_in_focus().filter(|place| self.names_years(*place));
         years.next().filter(|_| years.next().is_none())
+    }
+
+    /// A year of birth only where a birth is spoken of: `votes in 2019` are not those of who was born then.
+    fn may_be_year_of_birth(&self, place: Place) -> bool {
+        let is_birth = words_of(&self.schema.field(place).name).iter().any(|word| word == "birth");
+        !is_birth || self.pieces.iter().any(|piece| concept(&piece.text.to_lowercase()) == "birth")
     }
 
     fn names_years(&self, place: Place) -> bool {

@@ -12,7 +12,7 @@ use crate::words::short::words_of;
 /// Words for the greatest and the least with the fields that they are about.
 const SIZES: &[(&str, &[&str])] = &[
     ("largest|biggest|smallest", &["area", "size"]),
-    ("longest|shortest", &["length", "duration", "seconds"]),
+    ("longest|shortest", &["length", "duration", "seconds", "distance"]),
     ("slowest|fastest|最慢|最慢的|最快|最久|最长", DURATION),
     ("heaviest|lightest", &["weight"]),
     ("tallest|highest", &["height", "elevation", "altitude"]),

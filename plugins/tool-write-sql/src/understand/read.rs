@@ -16,7 +16,7 @@ use crate::words::phrases::{Compare, Func, Op, Part};
 const LIMIT_MAX: f64 = 1_000.0;
 
 /// Endings of passive participles.
-const PARTICIPLES: &[&str] = &["ed", "ought", "old", "ken", "ven"];
+const PARTICIPLES: &[&str] = &["ed", "ought", "old", "ken", "ven", "made"];
 
 /// Words that ask for rows instead of a number.
 const LISTS: &[&str] = &["list", "列出", "清单", "列表", "明细表"];
@@ -183,7 +183,8 @@ impl Reader<'_> {
             Chunk::Range(range) => self.range(*range),
             Chunk::Quoted => self.quoted(),
             Chunk::Mark => Ok(()),
-            Chunk::Unknown if self.is_unit_of_number() => Ok(()),
+            Chunk::Unknown if matches!(self.waiting.last(), Some(Waiting::Has(_))) => self.quoted(),
+            Chunk::Unknown if self.is_unit_of_number() || self.names_source() => Ok(()),
             Chunk::Unknown if self.counts_people() => self.people(),
             Chunk::Unknown if self.are_people_who() => Ok(()),
             Chunk::Unknown if self.is_verb_between() || self.is_verb_of_value() => Ok(()),
@@ -593,7 +594,9 @@ impl Reader<'_> {
                 if self.schema.field(place).kind() == Kind::Text
                     && self.meaning.items.last() == Some(&place) =>
             {
-                self.meaning.items.pop();
+                if !self.is_shown_too() {
+                    self.meaning.items.pop();
+                }
                 match self.take_last(|waiting| matches!(waiting, Waiting::Has(_))) {
                     Some(Waiting::Has(part)) => self.has(place, part, text),
                     _ => self.value(place, text),
@@ -605,9 +608,25 @@ impl Reader<'_> {
         }
     }
 
+    /// `plate numbers that begin with AB`, and not `whose plate number begins with AB`: asked for, too.
+    fn is_shown_too(&self) -> bool {
+        let before = &self.pieces[..self.at];
+        let Some(has) = before.iter().rposition(|piece| matches!(piece.chunk, Chunk::Op(Op::Has(_)))) else {
+            return false;
+        };
+        let says_that = has > 0 && matches!(before[has - 1].text.to_lowercase().as_str(), "that" | "which");
+        let is_alone = self.meaning.items.len() == 1 && self.meaning.measures.is_empty();
+        says_that && is_alone && !before.iter().any(|piece| piece.text == "whose")
+    }
+
     /// A field's value has a text in it.
     fn has(&mut self, place: Place, part: Part, text: String) -> Result<(), Unclear> {
         self.filter(place, Test::Has(part, text))
+    }
+
+    /// `in the hospital`: the data source itself.
+    fn names_source(&self) -> bool {
+        super::repair::names_source(self.schema, &self.pieces[self.at].text.to_lowercase())
     }
 
     fn is_title_here(&self) -> bool {
@@ -631,7 +650,9 @@ impl Reader<'_> {
     }
 
     fn is_quoted_next(&self) -> bool {
-        let is_quoted = |piece: &Piece| matches!(piece.chunk, Chunk::Quoted) || piece.chunk.may_be_value();
+        let is_quoted = |piece: &Piece| {
+            matches!(piece.chunk, Chunk::Quoted | Chunk::Unknown) || piece.chunk.may_be_value()
+        };
         let next = self.pieces[self.at + 1..]
             .iter()
             .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Of)));
@@ -666,7 +687,7 @@ impl Reader<'_> {
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
         if let (Some(Waiting::Has(part)), Last::Field(field)) = (self.waiting.last().cloned(), self.last) {
             self.waiting.pop();
-            if self.meaning.items.last() == Some(&field) {
+            if self.meaning.items.last() == Some(&field) && !self.is_shown_too() {
                 self.meaning.items.pop();
             }
             return self.has(field, part, self.pieces[self.at].text.clone());

@@ -68,6 +68,7 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
     let numbers = LazyCell::new(|| {
         words_of(&|named| matches!(named, Named::Field(place, _) if schema.field(*place).is_number()))
     });
+    let tables = LazyCell::new(|| words_of(&|named| matches!(named, Named::Table(_))));
     join(words, names);
     spread(words, names);
     let mut repaired = Vec::new();
@@ -77,11 +78,16 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
             || glossary::english(&word.lower).is_some()
             || phrases::has(&word.lower)
             || all.contains(word.concept.as_str())
+            || names_source(schema, &word.lower)
         {
             continue;
         }
         if let Some(form) = form_of(&word.lower, &times).or_else(|| form_of(&word.lower, &numbers)) {
             form.clone_into(&mut word.concept);
+            continue;
+        }
+        if let Some(table) = table_of_verb(&word.lower, &tables) {
+            table.clone_into(&mut word.concept);
             continue;
         }
         let Some(meant) = meant(&word.lower, &word.concept, &known) else { continue };
@@ -90,6 +96,15 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
         meant.clone_into(&mut word.lower);
     }
     repaired
+}
+
+/// Whether a word names the data source: `festival` of `film_fest`.
+pub fn names_source(schema: &Schema, lower: &str) -> bool {
+    let is_named = |word: &String| {
+        let plain = english::singular(lower);
+        plain == *word || word.len() >= SHORT_MIN && plain.starts_with(word.as_str())
+    };
+    english::name_words(&schema.datasource).iter().any(is_named)
 }
 
 fn says_when(schema: &Schema, place: Place) -> bool {
@@ -108,6 +123,20 @@ fn form_of<'k>(lower: &str, known: &FxHashSet<&'k str>) -> Option<&'k str> {
     let own = stems(lower);
     let mut forms = known.iter().filter(|known| stems(known).iter().any(|stem| own.contains(stem)));
     forms.next().copied().filter(|_| forms.next().is_none())
+}
+
+/// The shortest beginning that a verb and the noun of what it does share, and the most letters after it.
+const STEM_MIN: usize = 5;
+const END_MAX: usize = 5;
+
+/// The only table whose rows are what a verb says: `donated` of donations.
+fn table_of_verb<'k>(lower: &str, tables: &FxHashSet<&'k str>) -> Option<&'k str> {
+    let is_of = |table: &&&str| {
+        let shared = lower.bytes().zip(table.bytes()).take_while(|(one, other)| one == other).count();
+        shared >= STEM_MIN && lower.len() - shared <= END_MAX && table.len() - shared <= END_MAX
+    };
+    let mut found = tables.iter().filter(is_of);
+    found.next().copied().filter(|_| found.next().is_none() && lower.ends_with("ed"))
 }
 
 /// The only word that it may be.

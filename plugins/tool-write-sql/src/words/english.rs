@@ -10,6 +10,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("status", "status"),
     ("statuses", "status"),
     ("series", "series"),
+    ("species", "species"),
     ("movies", "movie"),
     ("analyses", "analysis"),
     ("indices", "index"),

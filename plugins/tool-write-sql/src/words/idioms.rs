@@ -79,6 +79,8 @@ const ENGLISH: &[(&str, &str)] = &[
     ("oldest first|earliest first", "from oldest to newest"),
     ("too, as the first column|as the first column", ""),
     ("over all the|over all", "of all the"),
+    ("earning more than|who earn more than|earn more than|earns more than", "with a salary over"),
+    ("earning less than|who earn less than|earn less than|earns less than", "with a salary under"),
     ("how much money", "how much"),
     ("more than a single", "more than 1"),
     ("only a single|only one|just one|exactly one", "exactly 1"),
@@ -128,10 +130,18 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("from the highest ", " to the lowest", "in descending order of {}"),
     ("from the smallest ", " to the largest", "in ascending order of {}"),
     ("from the lowest ", " to the highest", "in ascending order of {}"),
-    ("have more ", " than the average ", "have {} above the average "),
-    ("has more ", " than the average ", "has {} above the average "),
-    ("with more ", " than the average ", "with {} above the average "),
+    ("have more ", " than the average", "have {} above the average"),
+    ("has more ", " than the average", "has {} above the average"),
+    ("with more ", " than the average", "with {} above the average"),
     (", with the ", " first", ""),
+    (", highest ", " first", ", in descending order of {}"),
+    (", the highest ", " first", ", in descending order of {}"),
+    (", lowest ", " first", ", in ascending order of {}"),
+    (", the lowest ", " first", ", in ascending order of {}"),
+    (", latest ", " first", ", in descending order of {}"),
+    (", the latest ", " first", ", in descending order of {}"),
+    (", earliest ", " first", ", in ascending order of {}"),
+    (", the earliest ", " first", ", in ascending order of {}"),
     ("show the ", " first", "show the {}"),
     ("how did ", " compare", "{} compared"),
     ("how does ", " compare", "{} compared"),
@@ -274,6 +284,7 @@ pub fn plainer(question: &str) -> String {
     if let Some(contains) = word_in_field(&plain) {
         plain = contains;
     }
+    plain = or_more(&plain);
     for (before, after, instead) in AROUND {
         if let Some((start, inside, end)) = around(&plain, before, after) {
             plain = format!(
@@ -332,6 +343,22 @@ fn ratio_to_all(question: &str) -> Option<String> {
     let is_whole = !rest.starts_with(char::is_alphanumeric);
     let rest = &question[question.len() - rest.len()..];
     is_whole.then(|| format!("{}share of {}{rest}", &question[..start], &question[inside..end]))
+}
+
+/// `5 or more patients` as `at least 5 patients`.
+fn or_more(question: &str) -> String {
+    let mut words: Vec<&str> = question.split(' ').collect();
+    let is_number = |word: &str| {
+        word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty()
+            || super::english::number(&word.to_ascii_lowercase()).is_some()
+    };
+    while let Some(at) = words.windows(3).position(|three| {
+        is_number(three[0]) && three[1] == "or" && matches!(three[2], "more" | "fewer" | "less")
+    }) {
+        let at_least = if words[at + 2] == "more" { "at least" } else { "at most" };
+        words.splice(at..at + 3, [at_least, words[at]]);
+    }
+    words.join(" ")
 }
 
 /// `have the word X in their name` as `whose name contains X`.

@@ -207,7 +207,7 @@ pub const DURATION: &[&str] = &["duration", "seconds", "second", "elapsed", "ms"
 /// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
     (
-        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also|onward|onwards|too|altogether|single",
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|who have|in the system|in the platform|on the platform|number is|came in|come in|comes in|some|about|yet|either|together|along|all the information about|around the world|in the world|as a|please also|onward|onwards|too|altogether|single|he|she|his|her|he or she|his or her|him or her|those",
         Op::Filler,
     ),
     (
@@ -227,7 +227,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Has(Part::Inside),
     ),
     (
-        "starting with|starts with|start with|beginning with|begins with|begin with|that start with",
+        "starting with|starts with|start with|beginning with|begins with|begin with|starting with the letter|starts with the letter|start with the letter|beginning with the letter|begins with the letter|begin with the letter",
         Op::Has(Part::Beginning),
     ),
     ("to|~", Op::To),
@@ -306,7 +306,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ),
     ("frequency|their frequency|the frequency|number of occurrences|frequency of occurrence", Op::Frequency),
     (
-        "how many|number of|the number of|numbers of|count of|count|the count of|total number of|the total number of|count the number of",
+        "how many|number of|the number of|numbers of|count of|count|count how many|find how many|calculate how many|the count of|total number of|the total number of|count the number of",
         Op::Count,
     ),
     ("how many times|number of times|the number of times|how often", Op::Times),

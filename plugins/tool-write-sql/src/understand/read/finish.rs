@@ -21,15 +21,18 @@ impl Reader<'_> {
         }
         // `Give the city and the count.`
         let is_measured = !self.meaning.measures.is_empty();
-        if is_measured
-            && (self.waiting == [Waiting::Count] || self.waiting == [Waiting::Make(vec![Func::Sum])])
-        {
-            let last = self.pieces.iter().rev().find(|piece| piece.chunk != Chunk::Mark);
-            let is_said_again =
-                last.is_some_and(|piece| matches!(piece.chunk, Chunk::Op(Op::Count | Op::Make(Func::Sum))));
-            if is_said_again {
-                self.waiting.clear();
+        let last = self.pieces.iter().rev().find(|piece| piece.chunk != Chunk::Mark);
+        let is_said_again = match (&self.waiting[..], last.map(|piece| &piece.chunk)) {
+            ([Waiting::Count], Some(Chunk::Op(Op::Count))) => is_measured,
+            ([Waiting::Make(funcs)], Some(Chunk::Op(Op::Make(func)))) => {
+                let is_made = |measure: &Measure| matches!(measure, Measure::Made(made, _) if made == func);
+                let is_known = is_measured && *func == Func::Sum || self.meaning.measures.iter().any(is_made);
+                *funcs == [*func] && is_known
             }
+            _ => false,
+        };
+        if is_said_again {
+            self.waiting.clear();
         }
         // `how many orders each of them has`
         if self.waiting == [Waiting::Each] && is_measured && !self.meaning.items.is_empty() {
@@ -151,9 +154,12 @@ impl Reader<'_> {
             self.ascending.filter(|_| self.meaning.order.is_none() && self.meaning.rank.is_none())
         {
             let title = self.meaning.tables.first().and_then(|table| self.schema.title(*table));
+            if let Some((place, is_turned)) = self.age_by_size() {
+                self.meaning.order = Some((By::Field(place), ascending == is_turned));
+            }
             let place = self.number_by_size().or(self.meaning.items.first().copied()).or(title);
             let place = place.ok_or(Unclear::Shape)?;
-            self.meaning.order = Some((By::Field(place), !ascending));
+            self.meaning.order = self.meaning.order.or(Some((By::Field(place), !ascending)));
         }
         if !self.waiting.is_empty() || self.not || self.or || self.new || self.number.is_some() {
             return Err(Unclear::Shape);
@@ -196,6 +202,16 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// `from the oldest to the youngest`: by age, or by the year of birth; true: whose order is the other way.
+    fn age_by_size(&self) -> Option<(Place, bool)> {
+        let says = self.pieces.iter().any(|piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
+                && piece.text.to_lowercase().split(' ').any(|word| matches!(word, "young" | "youngest"))
+        });
+        let age = says.then(|| self.field_called(&["age"]).ok())?;
+        age.map(|age| (age, false)).or_else(|| Some((self.year_of_beginning(&["age"])?, true)))
+    }
+
     /// `names and altitudes from the highest to the lowest`: by the only number that is shown; from the newest to the oldest:
     /// by the only day.
     fn number_by_size(&self) -> Option<Place> {
@@ -222,9 +238,12 @@ impl Reader<'_> {
     /// `What is the year that had the most concerts?`, and not `Which year …`.
     fn says_what(&self) -> bool {
         let first = self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Named(_)));
+        // `What is the most common color?`
+        let is_common = self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::Common(_))));
         let text = |at: usize| self.pieces.get(at).map(|piece| piece.text.to_lowercase());
         let (Some(begins), Some(after)) = (text(0), first.and_then(|at| text(at + 1))) else { return false };
-        TELLS.contains(&begins.as_str()) && THAT.iter().any(|word| after.split(' ').next() == Some(word))
+        TELLS.contains(&begins.as_str())
+            && (is_common || THAT.iter().any(|word| after.split(' ').next() == Some(word)))
     }
 
     /// Whether `on average` follows what it is said of.
