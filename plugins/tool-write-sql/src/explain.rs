@@ -362,6 +362,10 @@ impl Teller<'_> {
         let child = self.place(present.child);
         let conditions: Vec<String> = present.conditions.iter().map(|filter| self.filter(filter)).collect();
         match self.chinese {
+            true if present.key == present.child => format!("要有{}的记录", conditions.join("、")),
+            false if present.key == present.child => {
+                format!("only those with rows where {}", conditions.join(" and "))
+            }
             true => format!("{child} 中要有：{}", conditions.join("、")),
             false => format!("only those that {child} names, {}", conditions.join(" and ")),
         }
@@ -369,6 +373,14 @@ impl Teller<'_> {
 
     fn absent(&self, absent: &Related) -> String {
         let child = self.place(absent.child);
+        if absent.key == absent.child {
+            let conditions: Vec<String> =
+                absent.conditions.iter().map(|filter| self.filter(filter)).collect();
+            return match self.chinese {
+                true => format!("没有{}的记录", conditions.join("、")),
+                false => format!("only those without rows where {}", conditions.join(" and ")),
+            };
+        }
         let mut text = if self.chinese {
             format!("不含 {child} 中出现的")
         } else {

@@ -531,7 +531,7 @@ impl Planner<'_> {
         let titles = |item: &Place| self.schema.title(item.table) == Some(*item);
         let fields = matches!(meaning.items[..], [_, _, ..])
             || meaning.items.first().is_some_and(titles)
-            || meaning.says_what && !meaning.items.is_empty();
+            || meaning.says_what && (!meaning.items.is_empty() || meaning.common.is_some());
         one && fields && meaning.rank.is_some() && meaning.measures.is_empty() && self.each.is_none()
     }
 

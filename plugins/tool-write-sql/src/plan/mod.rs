@@ -57,6 +57,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
         return planner.occasions();
     }
     let set = planner.set_of_days()?;
+    let kinds = planner.set_of_kinds();
     planner.sums_of_things()?;
     planner.rank_of_sides();
     planner.rank_by_sales(&known.names);
@@ -74,6 +75,10 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.complete_groups()?;
     planner.meaning.groups.splice(..0, planner.each);
     let mut query = if planner.meaning.measures.is_empty() { planner.rows()? } else { planner.numbers()? };
+    if let Some(kinds) = kinds {
+        query.present.extend(kinds.present);
+        query.absent = query.absent.or(kinds.absent);
+    }
     if let Some(set) = set {
         query.present.push(set.present);
         query.absent = Some(set.absent);
@@ -178,6 +183,7 @@ impl Planner<'_> {
         let of_kinds = meaning.tables.is_empty() && self.asks_for_kinds() && query.order.is_empty();
         query.different = of_kinds
             || self.meaning.different
+            || !query.present.is_empty()
             || (query.joins.iter().any(|step| !step.up) && ranked.is_none());
         if query.different
             && query.order.iter().any(|(expr, _)| !query.columns.iter().any(|column| column.expr == *expr))

@@ -4,7 +4,7 @@ use super::Planner;
 use super::query::Related;
 use crate::answer::layer;
 use crate::calendar::Range;
-use crate::schema::Place;
+use crate::schema::{Kind, Place};
 use crate::sums;
 use crate::understand::meaning::{Filter, Measure, Test, Unclear};
 
@@ -14,7 +14,65 @@ pub struct Set {
     pub absent: Related,
 }
 
+/// Kinds of rows: those of which there are rows of each of some sorts, and none of another one.
+pub struct Kinds {
+    pub present: Vec<Related>,
+    pub absent: Option<Related>,
+}
+
 impl Planner<'_> {
+    /// `authors who have written both a comedy and a tragedy`, `towns with digital, but no print subscriptions`.
+    pub(super) fn set_of_kinds(&mut self) -> Option<Kinds> {
+        let meaning = &self.meaning;
+        let [kind] = meaning.items[..] else { return None };
+        let tells_rows =
+            self.schema.title(kind.table) == Some(kind) || self.schema.key(kind.table) == Some(kind);
+        let is_own = |place: Place| place.table == kind.table && place != kind;
+        let is_plain = meaning.measures.is_empty()
+            && meaning.groups.is_empty()
+            && meaning.rank.is_none()
+            && meaning.limit.is_none()
+            && meaning.without.is_none()
+            && meaning.range.is_none()
+            && meaning.having.is_empty()
+            && meaning.unit.is_none()
+            && meaning.tables.iter().all(|table| *table == kind.table)
+            && meaning.filters.iter().all(|filter| is_own(filter.place))
+            && self.schema.field(kind).kind() == Kind::Text
+            && !tells_rows
+            && !self.links.is_child(kind);
+        let [place] = meaning.joined[..] else { return None };
+        let sorts: Vec<&Filter> = meaning.filters.iter().filter(|filter| filter.place == place).collect();
+        let (values, lacking) = match &sorts[..] {
+            [Filter { test: Test::Among(values, true), .. }] if meaning.both == Some(1) => {
+                (values.clone(), None)
+            }
+            [
+                Filter { test: Test::Among(values, true), .. },
+                Filter { test: Test::Among(lacking, false), .. },
+            ] => (values.clone(), Some(lacking.clone())),
+            _ => return None,
+        };
+        if !is_plain {
+            return None;
+        }
+        let others: Vec<Filter> =
+            self.meaning.filters.drain(..).filter(|filter| filter.place != place).collect();
+        let related = |values: Vec<String>| {
+            let one = Filter { place, test: Test::Among(values, true) };
+            let conditions = std::iter::once(one).chain(others.iter().cloned()).collect();
+            Related { key: kind, child: kind, steps: Vec::new(), conditions }
+        };
+        let meaning = &mut self.meaning;
+        (meaning.different, meaning.both) = (true, None);
+        meaning.joined.clear();
+        meaning.turned.clear();
+        Some(Kinds {
+            present: values.into_iter().map(|value| related(vec![value])).collect(),
+            absent: lacking.map(related),
+        })
+    }
+
     /// The set that a question's days make; they are conditions of nothing else then.
     pub(super) fn set_of_days(&mut self) -> Result<Option<Set>, Unclear> {
         let Some(never) = self.meaning.never_in.take() else { return Ok(None) };

@@ -163,7 +163,6 @@ impl Planner<'_> {
         let mut present = Vec::new();
         for place in std::mem::take(&mut self.meaning.joined) {
             if place.table == entity {
-                present.extend(self.each_value_of_kinds(place));
                 continue;
             }
             let way = self.way(&[entity], place.table)?;
@@ -210,33 +209,6 @@ impl Planner<'_> {
         Ok(present)
     }
 
-    /// `authors who have written both a comedy and a tragedy`: the kinds of rows that have each of the values.
-    fn each_value_of_kinds(&mut self, place: Place) -> Vec<Related> {
-        let [kind] = self.meaning.items[..] else { return Vec::new() };
-        let tells_rows =
-            self.schema.title(kind.table) == Some(kind) || self.schema.key(kind.table) == Some(kind);
-        let is_plain = self.meaning.measures.is_empty()
-            && self.meaning.both == Some(1)
-            && self.schema.field(kind).kind() == Kind::Text
-            && !tells_rows;
-        let at = self.meaning.filters.iter().position(|filter| filter.place == place);
-        let Some(at) = at.filter(|_| is_plain && kind != place && kind.table == place.table) else {
-            return Vec::new();
-        };
-        if !matches!(self.meaning.filters[at].test, Test::Among(_, true)) {
-            return Vec::new();
-        }
-        let Test::Among(values, _) = self.meaning.filters.remove(at).test else { return Vec::new() };
-        let others: Vec<Filter> = self.meaning.filters.drain(..).collect();
-        self.meaning.different = true;
-        let related = |value: String| {
-            let one = Filter { place, test: Test::Among(vec![value], true) };
-            let conditions = std::iter::once(one).chain(others.iter().cloned()).collect();
-            Related { key: kind, child: kind, steps: Vec::new(), conditions }
-        };
-        values.into_iter().map(related).collect()
-    }
-
     /// `no visit of a museum opened after 2010`: the museum is that of the visits that must not exist.
     pub(super) fn look_beyond(&mut self, entity: usize) -> Result<(), Unclear> {
         let Some(without) = self.meaning.without else { return Ok(()) };
@@ -259,6 +231,9 @@ impl Planner<'_> {
         let Some(without) = self.meaning.without else { return Ok(()) };
         let key = self.schema.key(entity).ok_or(Unclear::Shape)?;
         let way = self.way(&[entity], without)?;
+        if leads_astray(&way) {
+            return Err(Unclear::Shape);
+        }
         let Some((first, rest)) = way.split_first().filter(|(first, _)| !first.up) else {
             return Err(Unclear::Shape);
         };

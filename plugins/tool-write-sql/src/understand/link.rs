@@ -154,6 +154,8 @@ impl Linker<'_> {
         let is_own = named.iter().any(|named| matches!(named, Named::Field(_, Fit::Whole)));
         if let Some((length, op)) = phrase
             && !(is_own && matches!(op, Op::Share | Op::Rate | Op::New | Op::Frequency))
+            && !(is_own && length == 1 && matches!(op, Op::Cycle(..)))
+            && !(matches!(op, Op::On(_)) && self.is_value_at(at + length - 1))
             && (length > name_length || (length == name_length && wins(op, before)))
         {
             return (length, Chunk::Op(op));
@@ -224,6 +226,12 @@ impl Linker<'_> {
             }
         }
         (longest, found)
+    }
+
+    /// Whether a word is a value, as `Tuesday` of a field of weekdays.
+    fn is_value_at(&self, at: usize) -> bool {
+        let (_, named) = self.named(at);
+        named.iter().any(|named| matches!(named, Named::Value(..)))
     }
 
     /// The words of a name may have `of` between them.

@@ -502,7 +502,7 @@ fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
             |whole: &&String| word.len() == 2 && at == 0 && name.len() > 1 && whole.starts_with(word);
         let owner = || own.iter().flatten().find(|whole| short::is_short_of(word, whole) || begins(whole));
         // `dur_min` is in minutes.
-        if at > 0 && short::UNITS.contains(&word.as_str()) {
+        if at > 0 && (word == "min" || word.len() == 1) {
             return vec![word.clone()];
         }
         match (owner().filter(|_| !is_word), short::usual(word)) {

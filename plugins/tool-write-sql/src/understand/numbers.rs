@@ -9,7 +9,7 @@ use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
 use crate::words::english::name_words;
 use crate::words::phrases::{Compare, DURATION, Op};
-use crate::words::short::UNITS;
+use crate::words::short::{UNITS, words_of};
 
 /// Words of units with their abbreviations in names, `|` between them.
 const MEASURES: &[(&str, &str)] = &[
@@ -311,6 +311,11 @@ impl Reader<'_> {
                 self.meaning.items.pop();
                 return self.value(place, self.pieces[self.at].text.clone());
             }
+            // `line 7`, whose code is a text
+            Last::Table(table) if self.names_row(table) && self.code_here(table).is_some() => {
+                let Some(place) = self.code_here(table) else { return self.unclear() };
+                return self.value(place, self.pieces[self.at].text.clone());
+            }
             Last::Table(table) if self.names_row(table) => {
                 let key = self.schema.key(table).filter(|key| self.schema.field(*key).is_number());
                 let Some(key) = key.filter(|_| self.more_numbers() == More::None) else {
@@ -404,6 +409,19 @@ impl Reader<'_> {
                     next,
                     Some(Chunk::Named(_) | Chunk::Op(Op::Extreme(_) | Op::ExtremeOf(..) | Op::Most(_)))
                 ))
+    }
+
+    /// The only field of codes that has this number as a text.
+    fn code_here(&self, table: usize) -> Option<Place> {
+        let text = &self.pieces[self.at].text;
+        let is_code = |place: &Place| {
+            let field = self.schema.field(*place);
+            let last = words_of(&field.name).pop().unwrap_or_default();
+            let is_named = matches!(last.as_str(), "code" | "number" | "no" | "name");
+            is_named && !field.is_number() && field.values.contains(text)
+        };
+        let mut codes = self.schema.places(table).filter(is_code);
+        codes.next().filter(|_| codes.next().is_none())
     }
 
     /// `customer 5`, `客户5`: the number identifies the row.

@@ -182,7 +182,7 @@ impl Reader<'_> {
             Chunk::Number(number) => self.number(*number),
             Chunk::Range(range) => self.range(*range),
             Chunk::Quoted => self.quoted(),
-            Chunk::Mark => Ok(()),
+            Chunk::Mark => self.sentence_ends(),
             Chunk::Unknown if matches!(self.waiting.last(), Some(Waiting::Has(_))) => self.quoted(),
             Chunk::Unknown if self.is_unit_of_number() || self.names_source() => Ok(()),
             Chunk::Unknown if self.counts_people() => self.people(),
@@ -190,6 +190,22 @@ impl Reader<'_> {
             Chunk::Unknown if self.is_verb_between() || self.is_verb_of_value() => Ok(()),
             Chunk::Unknown => Err(Unclear::Word(piece.text.clone())),
         }
+    }
+
+    /// `Which line is the longest? Return its code.`
+    fn sentence_ends(&mut self) -> Result<(), Unclear> {
+        if !matches!(self.pieces[self.at].text.as_str(), "?" | "." | ";") {
+            return Ok(());
+        }
+        let is_last = self.extreme_at + 1 == self.at;
+        if let [Waiting::Extreme(greatest)] = self.waiting[..]
+            && is_last
+            && let Ok(place) = self.size_of_entity()
+        {
+            self.waiting.clear();
+            return self.rank(By::Field(place), greatest);
+        }
+        Ok(())
     }
 
     fn op(&mut self, op: Op) -> Result<(), Unclear> {
@@ -696,7 +712,8 @@ impl Reader<'_> {
         if self.not && matches!(self.next_piece(), Some(Chunk::Op(Op::By))) {
             return self.unclear();
         }
-        let joined = self.ratio || self.is_joined() && self.last == Last::Value;
+        let joined =
+            self.ratio || self.is_joined() && self.last == Last::Value || self.is_joined_by_both(place);
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
         let is_denied =
             |filter: &Filter| filter.place == place && matches!(filter.test, Test::Among(_, true));
@@ -763,6 +780,29 @@ impl Reader<'_> {
         }
         self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], !not) });
         Ok(())
+    }
+
+    /// `both a site with woods and a site with bogs`, `sites with woods, but no sites with bogs`: the thing is named again.
+    fn is_joined_by_both(&self, place: Place) -> bool {
+        let before = &self.pieces[..self.at];
+        let last = before.iter().rposition(|piece| piece.chunk.may_be_value());
+        let (Some(last), Some(filter)) = (last, self.meaning.filters.last()) else { return false };
+        let between = &before[last + 1..];
+        let is_same = |named: &Named| match named {
+            Named::Table(table) => *table == place.table,
+            Named::Field(field, _) => *field == place,
+            _ => false,
+        };
+        let holds_together = |piece: &Piece| match &piece.chunk {
+            Chunk::Named(named) => named.iter().any(is_same),
+            chunk => matches!(chunk, Chunk::Op(Op::And | Op::Filler | Op::Not | Op::Of | Op::Link)),
+        };
+        let is_joint = |piece: &Piece| piece.chunk == Chunk::Op(Op::And);
+        (self.meaning.both.is_some() || self.keeps_not())
+            && filter.place == place
+            && matches!(filter.test, Test::Among(_, true))
+            && between.iter().any(is_joint)
+            && between.iter().all(holds_together)
     }
 
     /// Whether the last negation is a `without`.

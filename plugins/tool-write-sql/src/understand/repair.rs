@@ -6,6 +6,7 @@ use std::cell::LazyCell;
 use rustc_hash::FxHashSet;
 
 use super::names::{Named, Names};
+use super::verbs;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::{self, Form, Word, english, glossary, phrases, short};
 
@@ -82,7 +83,9 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
         {
             continue;
         }
-        if let Some(form) = form_of(&word.lower, &times).or_else(|| form_of(&word.lower, &numbers)) {
+        if let Some(form) = form_of(&word.lower, &times)
+            .or_else(|| form_of(&word.lower, &numbers).filter(|_| !verbs::is_neutral(&word.lower)))
+        {
             form.clone_into(&mut word.concept);
             continue;
         }
@@ -167,6 +170,15 @@ fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&
     only(known.iter().filter(close).copied().collect())
         .or_else(|| only(known.iter().filter(begins).copied().collect()))
         .or_else(|| only(known.iter().filter(skeleton).copied().collect()))
+        .or_else(|| {
+            only(
+                known
+                    .iter()
+                    .filter(|known| short::begins(known, concept) && !is_word(known))
+                    .copied()
+                    .collect(),
+            )
+        })
 }
 
 /// The values that a word nearly is, each once.

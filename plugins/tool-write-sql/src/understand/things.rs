@@ -483,6 +483,12 @@ impl Reader<'_> {
         if self.is_beside_amounts(table) {
             return self.measure(Measure::Count(table));
         }
+        // `both a campaign for schools and a campaign for parks`
+        let is_named_again = self.meaning.both.is_some() && self.meaning.tables.contains(&table);
+        let names = |piece: &Piece| matches!(&piece.chunk, Chunk::Named(named) if named.contains(&Named::Table(table)));
+        if is_named_again && self.pieces[..self.at].iter().any(names) {
+            return Ok(());
+        }
         match self.schema.title(table) {
             Some(title) if !self.meaning.items.is_empty() && self.meaning.measures.is_empty() => {
                 self.item(title)

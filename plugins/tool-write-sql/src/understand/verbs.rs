@@ -105,6 +105,9 @@ const NEUTRAL: &[&str] = &[
     "occupy",
     "found",
     "build",
+    "do",
+    "record",
+    "show",
 ];
 /// Their forms that follow no rule.
 const IRREGULAR: &[(&str, &str)] = &[
@@ -137,6 +140,8 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("known", "know"),
     ("fought", "fight"),
     ("founded", "found"),
+    ("done", "do"),
+    ("shown", "show"),
     ("built", "build"),
 ];
 /// Forms of `be`.
@@ -224,12 +229,17 @@ impl Reader<'_> {
         };
         let is_value =
             |chunk: &Chunk| chunk.may_be_value() || matches!(chunk, Chunk::Quoted | Chunk::Range(_));
+        // `the instructor who teaches it`
+        let next = self.pieces.get(self.at + 1).map(first_word).unwrap_or_default();
+        let is_of_it = matches!(next.as_str(), "it" | "them");
+        if thing && is_of_it {
+            return true;
+        }
         let mut after = self.pieces[self.at + 1..].iter();
         let is_led = after.next().is_some_and(leads);
         let tells = after.find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler)));
-        let next = self.pieces.get(self.at + 1).map(first_word).unwrap_or_default();
         let is_told = tells.is_some_and(|piece| is_value(&piece.chunk) || is_named(piece));
-        thing && is_participle(text) && is_led && (is_told || matches!(next.as_str(), "it" | "them"))
+        thing && is_participle(text) && is_led && is_told
     }
 
     /// `How many orchestras does each company manage?`

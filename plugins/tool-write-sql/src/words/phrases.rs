@@ -198,7 +198,7 @@ const SUNDAYS: &[u8] = &[7];
 const WEEKENDS: &[u8] = &[6, 7];
 const WORKDAYS: &[u8] = &[1, 2, 3, 4, 5];
 const AGE: &[&str] = &["age"];
-const PRICE: &[&str] = &["price"];
+const PRICE: &[&str] = &["price", "fee", "fare"];
 const POPULATION: &[&str] = &["population"];
 const DATE: &[&str] = &[];
 /// Last words of fields of durations.
@@ -219,7 +219,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Filler,
     ),
     (
-        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|covered|cover|covers|went|took|take|takes|across|through|via|among|gone through|go through|goes through|went through|undergone|arranged|arranged to|shared|shared by|held by",
+        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|covered|cover|covers|went|took|take|takes|across|through|via|among|gone through|go through|goes through|went through|undergone|carried out|take place|takes place|took place|taking place|arranged|arranged to|shared|shared by|held by",
         Op::Link,
     ),
     (

@@ -52,6 +52,8 @@ const USUAL: &[(&str, &str)] = &[
     ("nm", "name"),
     ("ord", "order"),
     ("org", "organization"),
+    ("pct", "percentage"),
+    ("perc", "percentage"),
     ("perf", "performance"),
     ("pop", "population"),
     ("prc", "price"),
@@ -90,6 +92,25 @@ pub const UNITS: &[&str] = &[
 /// The shortest beginning of a word that is an abbreviation of it, and the most of its letters that may be missing.
 const BEGINNING_MIN: usize = 3;
 const MISSING_MAX: usize = 9;
+/// Short words that are no abbreviations.
+const EVERYDAY: &[&str] = &[
+    "act", "air", "arm", "art", "bag", "bar", "bay", "bed", "bet", "bid", "bit", "boy", "box", "bug", "bus",
+    "can", "cap", "car", "cat", "cow", "cup", "cut", "day", "dog", "ear", "egg", "eye", "fan", "far", "fit",
+    "fly", "fun", "gas", "gun", "hat", "hen", "hit", "hot", "ice", "ink", "jet", "job", "key", "kid", "law",
+    "leg", "lot", "low", "man", "map", "men", "mix", "new", "nut", "oil", "old", "owl", "pad", "pan", "pay",
+    "pen", "pet", "pie", "pig", "pin", "pit", "pot", "pub", "ram", "rat", "red", "rod", "row", "run", "sea",
+    "set", "sex", "sky", "son", "sub", "sun", "tag", "tax", "tea", "tip", "toe", "top", "toy", "van", "war",
+    "way", "web", "win", "zoo",
+];
+
+/// Whether it is the beginning of a longer word, and no word itself.
+pub fn begins(short: &str, word: &str) -> bool {
+    short.len() == BEGINNING_MIN
+        && word.len() >= SHARE_MIN * 2
+        && word.starts_with(short)
+        && !EVERYDAY.contains(&short)
+}
+
 /// Of so many letters of a word, one at least is in its abbreviation.
 const SHARE_MIN: usize = 3;
 /// Consonants at the end of an abbreviation that has a vowel before them: `resdt`, and not `rent`.

@@ -31,7 +31,9 @@ impl Reader<'_> {
             }
             _ => false,
         };
-        if is_said_again {
+        // `sorted from the youngest to the oldest`
+        let is_sorted = matches!(self.waiting[..], [Waiting::Order(_)]) && self.ascending.is_some();
+        if is_said_again || is_sorted {
             self.waiting.clear();
         }
         // `how many orders each of them has`
@@ -154,6 +156,10 @@ impl Reader<'_> {
             self.ascending.filter(|_| self.meaning.order.is_none() && self.meaning.rank.is_none())
         {
             let title = self.meaning.tables.first().and_then(|table| self.schema.title(*table));
+            // `each city and its number of shops, from most to fewest`
+            if let ([measure], true) = (&self.meaning.measures[..], self.says_how_many()) {
+                self.meaning.order = Some((By::Measure(*measure), !ascending));
+            }
             if let Some((place, is_turned)) = self.age_by_size() {
                 self.meaning.order = Some((By::Field(place), ascending == is_turned));
             }
@@ -189,7 +195,15 @@ impl Reader<'_> {
                 && self.schema.key(item.table) != Some(*item)
         };
         let items = &self.meaning.items;
-        if !items.is_empty() && items.iter().all(is_kind) && self.lacks_a_value() {
+        // `cities with app, but no web orders` are those of which there are rows.
+        let is_among =
+            |filter: &Filter, wanted: bool| matches!(&filter.test, Test::Among(_, among) if *among == wanted);
+        let filters = &self.meaning.filters;
+        let is_of_sorts = |filter: &Filter| {
+            filters.iter().any(|other| other.place == filter.place && is_among(other, true))
+        };
+        let has_sorts = filters.iter().any(|filter| is_among(filter, false) && is_of_sorts(filter));
+        if !items.is_empty() && items.iter().all(is_kind) && self.lacks_a_value() && !has_sorts {
             return Err(Unclear::Shape);
         }
         if contradicts(&self.meaning.filters) {
@@ -202,6 +216,15 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// `from most to fewest`, `from the highest to the lowest`
+    fn says_how_many(&self) -> bool {
+        const WORDS: [&str; 6] = ["most", "fewest", "high", "highest", "large", "largest"];
+        self.pieces.iter().any(|piece| {
+            matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
+                && piece.text.to_lowercase().split(' ').any(|word| WORDS.contains(&word))
+        })
+    }
+
     /// `from the oldest to the youngest`: by age, or by the year of birth; true: whose order is the other way.
     fn age_by_size(&self) -> Option<(Place, bool)> {
         let says = self.pieces.iter().any(|piece| {
@@ -230,7 +253,8 @@ impl Reader<'_> {
             found.next().filter(|_| found.next().is_none())
         };
         if says(&AGES) {
-            return only(&|kind| kind == Kind::Date);
+            let shown = only(&|kind| kind == Kind::Date);
+            return shown.or_else(|| self.only_year()).or_else(|| self.field_called(&[]).ok());
         }
         only(&|kind| matches!(kind, Kind::Number | Kind::NumberText)).filter(|_| says(&SIZES))
     }
@@ -242,8 +266,10 @@ impl Reader<'_> {
         let is_common = self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::Common(_))));
         let text = |at: usize| self.pieces.get(at).map(|piece| piece.text.to_lowercase());
         let (Some(begins), Some(after)) = (text(0), first.and_then(|at| text(at + 1))) else { return false };
-        TELLS.contains(&begins.as_str())
-            && (is_common || THAT.iter().any(|word| after.split(' ').next() == Some(word)))
+        let word = after.split(' ').next().unwrap_or_default();
+        // `Find the town with the most shops.`
+        let counts = word == "with" && matches!(self.meaning.rank, Some((By::Measure(Measure::Count(_)), _)));
+        TELLS.contains(&begins.as_str()) && (is_common || counts || THAT.contains(&word))
     }
 
     /// Whether `on average` follows what it is said of.
