@@ -28,6 +28,8 @@ mod tests_of_keys;
 #[cfg(test)]
 mod tests_of_managers;
 #[cfg(test)]
+mod tests_of_names;
+#[cfg(test)]
 mod tests_of_numbers;
 #[cfg(test)]
 mod tests_of_plans;

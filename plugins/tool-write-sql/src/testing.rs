@@ -293,3 +293,45 @@ pub fn company() -> Schema {
     ];
     Schema { datasource: "company".to_owned(), tables, ..Schema::default() }
 }
+
+/// Houses of students, with abbreviated names and without comments.
+pub fn campus() -> Schema {
+    let tables = vec![
+        table(
+            "bldg",
+            &[
+                "*bldg_no INTEGER",
+                "bldg_nm TEXT [Linden Court, Oak House]",
+                "campus_zone TEXT [North, South]",
+                "warden_name TEXT [Ines Valdez, Tom Grady]",
+                "yr_built INTEGER",
+                "has_lift INTEGER",
+            ],
+        ),
+        table("rm", &["*rm_id INTEGER", "bldg_no INTEGER", "beds INTEGER", "rent_eur REAL", "Size_M2 REAL"]),
+        table(
+            "resdt",
+            &[
+                "*resdt_id INTEGER",
+                "rm_id INTEGER",
+                "fname TEXT [Ann, Ben]",
+                "lname TEXT [Fox, Mcgill]",
+                "dept TEXT [Chemistry, History]",
+                "degree TEXT [Bachelor, Master]",
+                "birth_yr INTEGER",
+            ],
+        ),
+        table(
+            "Maint_Repair",
+            &[
+                "*rep_id INTEGER",
+                "bldg_no INTEGER",
+                "Fault_Type TEXT [Plumbing, Heating]",
+                "Dur_Min INTEGER",
+                "cost REAL",
+                "done_dt TEXT [2026-05-01]",
+            ],
+        ),
+    ];
+    Schema { tables, ..Schema::default() }
+}

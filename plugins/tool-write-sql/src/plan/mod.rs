@@ -9,6 +9,7 @@ mod complete;
 mod numbers;
 mod occasions;
 pub mod query;
+mod refusals;
 mod sets;
 mod tables;
 mod times;

@@ -6,6 +6,7 @@ use super::link::{self, Chunk};
 use crate::calendar::Day;
 use crate::schema::{Field, Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
+use crate::words::peoples::{PLACES, SEXES, demonyms, sex_of};
 use crate::words::{self, Form, Word, english, phrases, short, values};
 
 /// Prefixes of a data warehouse's names that do not describe the content.
@@ -375,67 +376,6 @@ fn verb_of(value: &str) -> Option<String> {
     let lower = value.to_lowercase();
     let state = lower.strip_suffix("ed").is_some().then(|| english::verb_stems(&lower))?;
     state.iter().find_map(|stem| words::glossary::english(stem)).map(str::to_owned)
-}
-
-/// Names of fields whose values may be places.
-const PLACES: &[&str] = &["country", "nation", "nationality", "continent", "region", "origin"];
-
-/// Places with the words for what comes from there.
-const DEMONYMS: &[(&str, &str)] = &[
-    ("africa", "african"),
-    ("asia", "asian"),
-    ("europe", "european"),
-    ("north america", "north american"),
-    ("south america", "south american"),
-    ("america|usa|united states|us|united states of america", "american"),
-    ("australia", "australian"),
-    ("austria", "austrian"),
-    ("belgium", "belgian"),
-    ("brazil", "brazilian"),
-    ("canada", "canadian"),
-    ("china", "chinese"),
-    ("denmark", "danish"),
-    ("egypt", "egyptian"),
-    ("england", "english"),
-    ("france", "french"),
-    ("germany", "german"),
-    ("greece", "greek"),
-    ("india", "indian"),
-    ("ireland", "irish"),
-    ("italy", "italian"),
-    ("japan", "japanese"),
-    ("korea|south korea", "korean"),
-    ("mexico", "mexican"),
-    ("netherlands|holland", "dutch"),
-    ("norway", "norwegian"),
-    ("poland", "polish"),
-    ("portugal", "portuguese"),
-    ("russia", "russian"),
-    ("spain", "spanish"),
-    ("sweden", "swedish"),
-    ("switzerland", "swiss"),
-    ("turkey", "turkish"),
-    ("uk|united kingdom|britain|great britain", "british"),
-    ("vietnam", "vietnamese"),
-];
-
-/// `french` of `France`.
-fn demonyms(value: &str) -> impl Iterator<Item = &'static str> {
-    let value = value.trim().to_lowercase();
-    let of = move |places: &str| places.split('|').any(|place| place == value);
-    DEMONYMS.iter().filter(move |(places, _)| of(places)).map(|(_, people)| *people)
-}
-
-/// Names of fields whose values may be sexes.
-const SEXES: &[&str] = &["sex", "gender"];
-
-/// The word for a value of a field of sexes.
-fn sex_of(value: &str) -> Option<&'static str> {
-    match value.to_lowercase().as_str() {
-        "f" | "female" | "女" => Some("female"),
-        "m" | "male" | "男" => Some("male"),
-        _ => None,
-    }
 }
 
 /// First words of what a question says of names, which a value of several words does not begin with.

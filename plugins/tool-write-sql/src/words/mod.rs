@@ -5,6 +5,7 @@ pub mod dates;
 pub mod english;
 pub mod glossary;
 pub mod idioms;
+pub mod peoples;
 pub mod phrases;
 pub mod short;
 pub mod symbols;
