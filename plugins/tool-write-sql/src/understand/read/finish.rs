@@ -163,9 +163,11 @@ impl Reader<'_> {
             if let Some((place, is_turned)) = self.age_by_size() {
                 self.meaning.order = Some((By::Field(place), ascending == is_turned));
             }
-            let place = self.number_by_size().or(self.meaning.items.first().copied()).or(title);
-            let place = place.ok_or(Unclear::Shape)?;
-            self.meaning.order = self.meaning.order.or(Some((By::Field(place), !ascending)));
+            if self.meaning.order.is_none() {
+                let shown = self.meaning.items.first().copied().or(title).filter(|_| !self.says_size());
+                let place = self.number_by_size().or(shown).ok_or(Unclear::Shape)?;
+                self.meaning.order = Some((By::Field(place), !ascending));
+            }
         }
         if !self.waiting.is_empty() || self.not || self.or || self.new || self.number.is_some() {
             return Err(Unclear::Shape);
@@ -222,6 +224,15 @@ impl Reader<'_> {
         self.pieces.iter().any(|piece| {
             matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
                 && piece.text.to_lowercase().split(' ').any(|word| WORDS.contains(&word))
+        })
+    }
+
+    /// Whether an order says more than its direction: `from the newest to the oldest`.
+    fn says_size(&self) -> bool {
+        self.pieces.iter().any(|piece| {
+            let text = piece.text.to_lowercase();
+            let says = text.starts_with("from ") || text.starts_with("the from ");
+            matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending)) && says && text.is_ascii()
         })
     }
 
