@@ -6,7 +6,7 @@ mod fillings;
 mod rows;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -76,6 +76,11 @@ pub fn of_folder(folder: &Path) -> Result<(BTreeMap<String, Shape>, Vec<Question
     let questions: Option<Vec<Question>> =
         questions.as_array().context("a list of questions")?.iter().map(question).collect();
     Ok((shapes, questions.context("each question has a database, a text and a query")?))
+}
+
+/// The folder of thirty schemas with their questions, in the form of the public sets.
+pub fn own_schemas() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("questions/thirty")
 }
 
 /// The tables of a database as the rules see them. `comment_of` gives the comments of a table and of its fields.

@@ -15,7 +15,7 @@ mod tables;
 mod times;
 
 use crate::calendar::Day;
-use crate::joins::Links;
+use crate::joins::{Links, leads_beside};
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Place, Schema};
@@ -179,6 +179,12 @@ impl Planner<'_> {
         query.limit = self.limit();
         self.find_time(&mut query)?;
         let needed = fields.iter().map(|place| place.table).collect();
+        // The scientists of a project's laboratory are not those of the project.
+        let is_beside = |place: &Place| self.way(&[from], place.table).is_ok_and(|way| leads_beside(&way));
+        if let Some(other) = fields.iter().find(|place| is_beside(place)) {
+            let name = |table: usize| self.schema.table(table).name.clone();
+            return Err(Unclear::Apart(name(from), name(other.table)));
+        }
         self.join(&mut query, needed)?;
         // `有哪些渠道`: each once.
         let of_kinds = meaning.tables.is_empty() && self.asks_for_kinds() && query.order.is_empty();

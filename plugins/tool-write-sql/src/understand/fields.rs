@@ -14,6 +14,8 @@ use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Compare, Func, Op};
 use crate::words::short::words_of;
 
+/// Ends of names of times that are prepositions.
+const TIMES_END: [&str; 2] = ["on", "at"];
 /// The layer of summaries, whose numbers of different things do not add up.
 const SUMMARIES: u8 = 2;
 
@@ -62,8 +64,15 @@ impl Reader<'_> {
         // `plays written by Lindqvist`, which have a field `year_written`
         let text = self.pieces[self.at].text.to_lowercase();
         let is_part = named.iter().all(|named| !matches!(named, Named::Field(_, Fit::Whole | Fit::Own)));
-        let is_verb = is_part && is_participle(&text);
+        let is_verb = is_part && is_participle(&text) && self.waiting.is_empty();
         if is_verb && self.is_told_by_what_follows() {
+            return Ok(());
+        }
+        // `claims filed on motor policies`, which have a field `filed_on`
+        let happened =
+            text.split_once(' ').is_some_and(|(verb, at)| is_participle(verb) && TIMES_END.contains(&at));
+        let thing_follows = matches!(self.next_piece(), Some(Chunk::Named(_)));
+        if happened && thing_follows && self.schema.field(place).kind() == Kind::Date {
             return Ok(());
         }
         // `parts supplied by Bosch`, which have a field `supplier`

@@ -6,6 +6,7 @@ use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::Place;
 use crate::words::concept;
+use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
 use crate::words::short::words_of;
 
@@ -103,6 +104,10 @@ impl Reader<'_> {
 
     /// `how many orders`; in Chinese the counted thing may come first: `失败的执行有多少次`.
     pub(super) fn count(&mut self) -> Result<(), Unclear> {
+        // `the numbers of the policies`, which have one
+        if let Some(place) = self.number_called() {
+            return self.item(place);
+        }
         let before = self.is_chinese() && !matches!(self.next(), Some(Chunk::Named(_)));
         let times = self.pieces[self.at].text.ends_with('次');
         match self.meaning.tables.last() {
@@ -124,6 +129,28 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The field of numbers by which the rows of the next table are called.
+    fn number_called(&self) -> Option<Place> {
+        const ENDS: [&str; 4] = ["no", "number", "nbr", "num"];
+        if !matches!(self.pieces[self.at].text.to_lowercase().as_str(), "numbers of" | "the numbers of") {
+            return None;
+        }
+        let named = self.pieces[self.at + 1..].iter().find_map(|piece| match &piece.chunk {
+            Chunk::Named(named) => Some(named),
+            _ => None,
+        })?;
+        let table = named.iter().find_map(|named| match named {
+            Named::Table(table) => Some(*table),
+            _ => None,
+        })?;
+        let is_number = |place: &Place| {
+            let last = name_words(&self.schema.field(*place).name).pop().unwrap_or_default();
+            ENDS.contains(&last.as_str()) && !self.links.is_child(*place)
+        };
+        let mut numbers = self.schema.places(table).filter(is_number);
+        numbers.next().filter(|_| numbers.next().is_none())
     }
 
     /// `任务有多少次执行`: what happens to the rows of a table follows.

@@ -205,7 +205,12 @@ impl Names {
                     );
                 }
                 let concepts = concepts(&words::read(value, &self.dictionary));
-                let is_grammar = concepts.len() > 1 && OPERATORS.contains(&concepts[0].as_str());
+                let is_grammar = match &concepts[..] {
+                    // A book called `The`.
+                    [only] => phrases::says_little(only),
+                    [first, ..] => OPERATORS.contains(&first.as_str()),
+                    [] => false,
+                };
                 match is_grammar {
                     // `by city`: only in quotation marks.
                     true => self.add_quoted(concepts, place, value),
@@ -294,9 +299,17 @@ impl Names {
             if let Some(first) = before_end(name, LOOSE_ENDS).filter(|first| !self.tables.contains(first)) {
                 self.add(first, Named::Field(place, Fit::Part));
             }
+            // `labs` of `lab_name`, of laboratories
+            if let Some(first) = before_end(name, &["name"])
+                && let [word] = &first[..]
+                && own.iter().any(|owner| matches!(&owner[..], [only] if short::is_short_of(word, only)))
+            {
+                self.add(first, Named::Table(place.table));
+            }
             // `judges` of `judge_name`
             if let Some(first) = before_end(name, &["name"])
                 && let [word] = &first[..]
+                && !own.iter().flatten().any(|owner| short::is_short_of(word, owner))
                 && !self.tables.contains(&first)
                 && !own.iter().flatten().any(|owner| owner == word)
                 && !phrases::has(word)

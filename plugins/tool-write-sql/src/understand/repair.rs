@@ -41,6 +41,12 @@ fn spread(words: &mut Vec<Word>, names: &Names) {
     let mut at = 0;
     while at + 3 < words.len() {
         let [first, joint, second, end] = &words[at..at + 4] else { return };
+        // `yearly premium` of a field `annual_premium`
+        if first.lower == "yearly" && names.has(&["annual", &joint.concept]) {
+            let word = Word { lower: "annual".to_owned(), concept: "annual".to_owned(), ..first.clone() };
+            words[at] = word;
+            continue;
+        }
         let is_joint = matches!(joint.lower.as_str(), "and" | "or");
         let both_end = [first, second]
             .iter()

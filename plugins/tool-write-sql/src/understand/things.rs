@@ -342,6 +342,16 @@ impl Reader<'_> {
                 self.last = Last::Group;
                 Ok(())
             }
+            // `the most experienced adjuster` has no number of adjusters.
+            Some(Waiting::Most(_))
+                if self
+                    .meaning
+                    .items
+                    .iter()
+                    .any(|item| item.table == table && self.schema.title(table) == Some(*item)) =>
+            {
+                self.unclear()
+            }
             Some(Waiting::Most(most)) => {
                 self.waiting.pop();
                 self.rank(By::Measure(Measure::Count(table)), most)

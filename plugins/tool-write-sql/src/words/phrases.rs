@@ -306,7 +306,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ),
     ("frequency|their frequency|the frequency|number of occurrences|frequency of occurrence", Op::Frequency),
     (
-        "how many|number of|the number of|numbers of|count of|count|count how many|find how many|calculate how many|the count of|total number of|the total number of|count the number of",
+        "how many|number of|the number of|numbers of|the numbers of|count of|count|count how many|find how many|calculate how many|the count of|total number of|the total number of|count the number of",
         Op::Count,
     ),
     ("how many times|number of times|the number of times|how often", Op::Times),
