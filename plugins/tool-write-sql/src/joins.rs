@@ -47,8 +47,8 @@ pub fn leads_beside(way: &[Step]) -> bool {
     way.windows(2).any(|pair| pair[0].up && !pair[1].up)
 }
 
-/// Whether the way goes over what happened to a thing to what else happened there, as from members over their sightings and the
-/// sites of these to excursions: nobody who is asked means that.
+/// Whether the way goes down to a child, up to its parent and down again: from members to their sightings, the sites of these, and
+/// the excursions there. Such rows do not belong together.
 pub fn leads_astray(way: &[Step]) -> bool {
     let down = way.iter().position(|step| !step.up);
     down.is_some_and(|down| leads_beside(&way[down..]))

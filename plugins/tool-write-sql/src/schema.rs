@@ -117,16 +117,18 @@ impl Schema {
             format!("{singular}_title"),
             own.clone(),
         ];
-        let only_ending = |ends: &str| {
-            let is_so = |place: &Place| {
-                let last = words_of(&self.field(*place).name).pop();
-                lower(place).ends_with(ends) || last.is_some_and(|last| last == ends)
-            };
-            let mut like = texts().filter(is_so);
-            like.next().filter(|_| like.next().is_none())
-        };
+        let last = |place: &Place| words_of(&self.field(*place).name).pop().unwrap_or_default();
+        let names: Vec<Place> =
+            texts().filter(|place| lower(place).ends_with("name") || last(place) == "name").collect();
+        let titles: Vec<Place> = texts().filter(|place| last(place) == "title").collect();
+        let is_job = |place: &Place| lower(place).starts_with("job");
         let found = named.iter().find_map(|name| texts().find(|place| lower(place) == *name));
-        found.or_else(|| only_ending("name")).or_else(|| only_ending("title"))
+        found.or_else(|| match (&names[..], &titles[..]) {
+            ([only], _) => Some(*only),
+            // The title of a job is not its holder's.
+            ([], [only]) if !is_job(only) => Some(*only),
+            _ => None,
+        })
     }
 }
 

@@ -130,3 +130,52 @@ fn what_is_first_is_the_same_whatever_is_asked_for() {
         ),
     ]);
 }
+
+/// Each must be refused, or read so.
+#[test]
+fn what_a_rule_could_misread_is_refused_or_read_as_it_is_said() {
+    let mut schema = campus();
+    let fields = &mut schema.tables[2].fields;
+    fields[4].values = ["IT", "US", "History"].map(str::to_owned).into();
+    let (known, today) = (Known::of(&schema), Day::read("2026-07-19").unwrap());
+    let sql = |question: &str| {
+        let answer = answer_of(question, &known, today).map_err(|unclear| format!("{unclear:?}"));
+        answer.map(|answer| answer.sql.split_whitespace().collect::<Vec<&str>>().join(" "))
+    };
+    for (question, part) in [
+        // A department that is called like a word.
+        ("How many residents are in IT?", Some("\"dept\" = 'IT'")),
+        // A state at the end is no tie.
+        ("How many rooms are occupied?", None),
+        // The kinds of what is counted are not counted.
+        ("How many faults were there yesterday?", None),
+        // A number before its things is how many are shown.
+        ("Show 10 rents of the rooms.", Some("FROM \"rm\" LIMIT 10")),
+        // An order by nothing that is a number.
+        ("List the buildings from the largest building to the smallest.", None),
+        ("Which rooms have the highest and the lowest rent?", None),
+        ("Find the rooms with beds greater than 10 or less than 5.", Some("> 10 OR \"rm\".\"beds\" < 5")),
+        ("Find the buildings whose name contains 'The 3 or more'.", Some("'the 3 or more'")),
+        ("What is the total spending by History?", None),
+    ] {
+        match (sql(question), part) {
+            (Ok(sql), Some(part)) => assert!(sql.contains(part), "{question}\n  {sql}"),
+            (Err(_), None) => {}
+            (found, _) => panic!("{question}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn names_that_repeat_themselves_end() {
+    let mut schema = campus();
+    for (field, name) in ["code_code", "color_code", "duran_duran"].into_iter().enumerate() {
+        schema.tables[0].fields[field].name = name.to_owned();
+    }
+    let known = Known::of(&schema);
+    for question in
+        ["List the code and color code of the buildings.", "duran and duran duran and duran duran"]
+    {
+        _ = answer_of(question, &known, Day::read("2026-07-19").unwrap());
+    }
+}

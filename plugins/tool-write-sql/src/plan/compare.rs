@@ -96,7 +96,7 @@ impl Planner<'_> {
         let at = measures[0];
         let expr = query.columns[at].expr;
         let is_percentage = matches!(expr, Expr::Share(_) | Expr::Part(_));
-        let is_median = matches!(expr, Expr::Made(Func::Median, _)) || query.whole.is_some();
+        let is_of_no_parts = matches!(expr, Expr::Made(Func::Median, _)) || query.whole.is_some();
         let kinds: Vec<Derived> = if query.periods.is_some() {
             query.shape = Shape::Comparison;
             let growth = (!is_percentage).then_some(Derived::Growth(at));
@@ -111,7 +111,7 @@ impl Planner<'_> {
             return Err(Unclear::Shape);
         };
         let is_whole = !query.of_groups && query.outer.is_none() && query.having.is_empty();
-        if is_median || !is_whole {
+        if is_of_no_parts || !is_whole {
             return Err(Unclear::Shape);
         }
         let name = query.columns[at].alias.clone();

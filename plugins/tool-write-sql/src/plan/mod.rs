@@ -190,7 +190,6 @@ impl Planner<'_> {
         let of_kinds = meaning.tables.is_empty() && self.asks_for_kinds() && query.order.is_empty();
         query.different = of_kinds
             || self.meaning.different
-            || !query.present.is_empty()
             || (query.joins.iter().any(|step| !step.up) && ranked.is_none());
         if query.different
             && query.order.iter().any(|(expr, _)| !query.columns.iter().any(|column| column.expr == *expr))

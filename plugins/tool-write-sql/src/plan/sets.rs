@@ -14,7 +14,7 @@ pub struct Set {
     pub absent: Related,
 }
 
-/// Kinds of rows: those of which there are rows of each of some sorts, and none of another one.
+/// Conditions for each group: some values must occur, one must not.
 pub struct Kinds {
     pub present: Vec<Related>,
     pub absent: Option<Related>,
@@ -36,6 +36,8 @@ impl Planner<'_> {
             && meaning.range.is_none()
             && meaning.having.is_empty()
             && meaning.unit.is_none()
+            && meaning.weekdays.is_empty()
+            && meaning.verbs.is_empty()
             && meaning.tables.iter().all(|table| *table == kind.table)
             && meaning.filters.iter().all(|filter| is_own(filter.place))
             && self.schema.field(kind).kind() == Kind::Text
@@ -67,10 +69,13 @@ impl Planner<'_> {
         (meaning.different, meaning.both) = (true, None);
         meaning.joined.clear();
         meaning.turned.clear();
-        Some(Kinds {
-            present: values.into_iter().map(|value| related(vec![value])).collect(),
-            absent: lacking.map(related),
-        })
+        // `with digital or online, but no print subscriptions`
+        let each = if lacking.is_some() {
+            vec![values]
+        } else {
+            values.into_iter().map(|value| vec![value]).collect()
+        };
+        Some(Kinds { present: each.into_iter().map(&related).collect(), absent: lacking.map(related) })
     }
 
     /// The set that a question's days make; they are conditions of nothing else then.

@@ -14,6 +14,9 @@ use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Compare, Func, Op};
 use crate::words::short::words_of;
 
+/// Words of fields whose numbers are no amounts of things.
+const NO_COUNTS: [&str; 10] =
+    ["year", "age", "rating", "price", "rank", "level", "size", "salary", "rate", "percentage"];
 /// Ends of names of times that are prepositions.
 const TIMES_END: [&str; 2] = ["on", "at"];
 /// The layer of summaries, whose numbers of different things do not add up.
@@ -77,7 +80,11 @@ impl Reader<'_> {
         }
         // `parts supplied by Bosch`, which have a field `supplier`
         let value = self.pieces.get(self.at + 2).is_some_and(|piece| piece.chunk.may_be_value());
-        if value && is_participle(&text) && matches!(self.next_piece(), Some(Chunk::Op(Op::By))) {
+        if value
+            && self.waiting.is_empty()
+            && is_participle(&text)
+            && matches!(self.next_piece(), Some(Chunk::Op(Op::By)))
+        {
             return Ok(());
         }
         // `the plant`, where rows have a number of plants
@@ -99,6 +106,13 @@ impl Reader<'_> {
         let is_asked = matches!(before, Some(Chunk::Op(Op::Which | Op::One)));
         if !is_asked && self.last == Last::Value && self.meaning.filters.iter().any(is_valued) {
             return Ok(());
+        }
+        // `How many events were there?`, where they have an `event_type`: not its values.
+        let said = concept(text.rsplit(' ').next().unwrap_or_default());
+        let ends = words_of(&self.schema.field(place).name).pop().map(|last| concept(&last));
+        let is_beginning = is_part && !number && ends.is_some_and(|last| last != said && last != "name");
+        if is_beginning && !self.is_chinese_here() && self.waiting.last() == Some(&Waiting::Count) {
+            return self.unclear();
         }
         if self.is_said_again(place) || self.is_its_name() {
             return Ok(());
@@ -358,20 +372,28 @@ impl Reader<'_> {
     fn counts_in_total(&self, place: Place) -> bool {
         let field = self.schema.field(place);
         let last = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        let words: Vec<String> = words_of(&field.name).iter().map(|word| concept(word)).collect();
         let is_count = field.is_number()
             && !field.names_identity()
             && singular(&last) != last
-            && !words_of(&field.name).iter().any(|word| matches!(singular(word).as_str(), "year" | "age"));
+            && !words.iter().any(|word| NO_COUNTS.contains(&word.as_str()));
         let asks =
             self.pieces[..self.at].iter().rev().find(|piece| matches!(piece.chunk, Chunk::Op(Op::Count)));
         let text = asks.map(|piece| piece.text.to_lowercase()).unwrap_or_default();
         let in_total = text.contains("total");
+        // `how many nights`, and not `how many refunds` of a `refund_amount`
+        let said: Vec<String> =
+            self.pieces[self.at].text.split(' ').map(|word| concept(&word.to_lowercase())).collect();
+        let is_whole = field.type_text.to_uppercase().contains("INT") && words.ends_with(&said) && {
+            words[..words.len() - said.len()].iter().all(|word| matches!(word.as_str(), "number" | "total"))
+        };
         // The buyers of two days may be the same ones.
         let adds_up = layer(&self.schema.table(place.table).name) < SUMMARIES
             && !ACTORS.contains(&concept(&last).as_str());
         is_count
             && adds_up
-            && (in_total || text == "how many" && self.meaning.items.is_empty() && self.waiting.len() == 1)
+            && (in_total
+                || text == "how many" && is_whole && self.meaning.items.is_empty() && self.waiting.len() == 1)
     }
 
     /// How many values there are: rows, if the field is a part of their key.
@@ -394,7 +416,12 @@ impl Reader<'_> {
     }
 
     pub(super) fn order(&mut self, place: Place, descending: Option<bool>) -> Result<(), Unclear> {
-        if self.meaning.order.is_some() {
+        // `from the largest city to the smallest`: by nothing that is named.
+        let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::Of))).cloned();
+        let says_number =
+            self.pieces[..self.at].iter().rev().take(3).any(|piece| piece.text.ends_with("numeric"));
+        let is_direction = matches!(before, Some(Chunk::Op(Op::Ascending | Op::Descending)));
+        if self.meaning.order.is_some() || is_direction && says_number && !self.comparable(place) {
             return self.unclear();
         }
         self.meaning.order = Some((By::Field(place), descending.unwrap_or(false)));
@@ -445,8 +472,11 @@ impl Reader<'_> {
 
     pub(super) fn item(&mut self, place: Place) -> Result<(), Unclear> {
         // `recipes that make 4 servings`
+        let verb = |at: usize| at.checked_sub(1).map(|at| self.pieces[at].text.to_lowercase());
+        let has = ["have", "has", "had", "having", "with", "make", "makes", "made"];
         if let Some((number, at)) = self.number
             && at + 1 == self.at
+            && verb(at).is_some_and(|verb| has.contains(&verb.as_str()))
             && self.schema.field(place).is_number()
             && !self.schema.field(place).names_identity()
         {

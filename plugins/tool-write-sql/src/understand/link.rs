@@ -228,23 +228,28 @@ impl Linker<'_> {
         (longest, found)
     }
 
-    /// Whether a word is a value, as `Tuesday` of a field of weekdays.
+    /// Whether a word is a value of a table that is named, as `Tuesday` of a field of weekdays.
     fn is_value_at(&self, at: usize) -> bool {
         let (_, named) = self.named(at);
-        named.iter().any(|named| matches!(named, Named::Value(..)))
+        let is_spoken_of = |table: usize| {
+            let names_it = |word: &Word| {
+                self.names
+                    .beginning(word)
+                    .any(|(concepts, named)| concepts.len() == 1 && *named == Named::Table(table))
+            };
+            self.words.iter().any(names_it)
+        };
+        named.iter().any(|named| matches!(named, Named::Value(place, _) if is_spoken_of(place.table)))
     }
 
     /// The words of a name may have `of` between them.
     fn name_length(&self, at: usize, concepts: &[String]) -> usize {
         let mut here = at;
         for (place, concept) in concepts.iter().enumerate() {
-            // `lines of type`, of a field `line_type`: the lines.
-            let is_thing = place == 1 && self.names.is_table(&concepts[0]);
-            if place > 0
-                && concept != "of"
-                && !is_thing
-                && self.words.get(here).is_some_and(|word| word.lower == "of")
-            {
+            // Not `lines of type`, of a field `line_type`: these are lines.
+            let is_of = || self.words.get(here).is_some_and(|word| word.lower == "of");
+            let is_thing = || place == 1 && self.names.is_table(&concepts[0]);
+            if place > 0 && concept != "of" && is_of() && !is_thing() {
                 here += 1;
             }
             let Some(word) = self.words.get(here) else { return 0 };

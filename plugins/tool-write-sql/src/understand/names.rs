@@ -111,7 +111,7 @@ impl Names {
         let ends: Vec<Option<String>> = (0..schema.tables.len()).map(end).collect();
         for (table, end) in ends.iter().enumerate() {
             let Some(end) = end else { continue };
-            let is_only = ends.iter().filter(|other| *other == &Some(end.clone())).count() == 1;
+            let is_only = ends.iter().filter(|other| other.as_ref() == Some(end)).count() == 1;
             let is_free = !self.names_something(end) && !phrases::has(end) && !VAGUE.contains(&end.as_str());
             if is_only && is_free {
                 self.add(vec![end.clone()], Named::Table(table));
@@ -206,8 +206,8 @@ impl Names {
                 }
                 let concepts = concepts(&words::read(value, &self.dictionary));
                 let is_grammar = match &concepts[..] {
-                    // A book called `The`.
-                    [only] => phrases::says_little(only),
+                    // A book called `The`, and not the department `IT`.
+                    [only] => UNSAID.contains(&only.as_str()) && *value != value.to_uppercase(),
                     [first, ..] => OPERATORS.contains(&first.as_str()),
                     [] => false,
                 };
@@ -338,19 +338,14 @@ impl Names {
     }
 
     /// Whether a table has just this name.
-    pub fn is_table(&self, name: &str) -> bool {
-        let named = self.by_first.get(name).into_iter().flatten().map(|place| &self.list[*place]);
-        named.filter(|(words, _)| words.len() == 1).any(|(_, named)| matches!(named, Named::Table(_)))
+    pub fn is_table(&self, name: &String) -> bool {
+        self.tables.contains(std::slice::from_ref(name))
     }
 
     /// Whether a table, a field or a value has just this name.
     fn names_something(&self, name: &String) -> bool {
         let named = self.by_first.get(name).into_iter().flatten().map(|place| &self.list[*place]);
-        named.filter(|(words, _)| words.len() == 1).any(|(_, named)| match named {
-            Named::Table(_) | Named::Value(..) => true,
-            Named::Field(_, fit) => *fit != Fit::Part,
-            Named::Verb(_) => false,
-        })
+        named.filter(|(words, _)| words.len() == 1).any(|(_, named)| !matches!(named, Named::Verb(_)))
     }
 
     /// Whether something has just this name.
@@ -390,6 +385,10 @@ fn verb_of(value: &str) -> Option<String> {
     let state = lower.strip_suffix("ed").is_some().then(|| english::verb_stems(&lower))?;
     state.iter().find_map(|stem| words::glossary::english(stem)).map(str::to_owned)
 }
+
+/// Words that no question means as a value unless it quotes them.
+const UNSAID: &[&str] =
+    &["the", "a", "an", "that", "it", "you", "they", "she", "he", "me", "us", "we", "them", "this"];
 
 /// First words of what a question says of names, which a value of several words does not begin with.
 const OPERATORS: &[&str] =
@@ -431,7 +430,10 @@ const OF_WHAT_NAME: &[&str] = &[
 fn yes_of(field: &Field) -> Option<String> {
     let values = &field.values;
     let type_text = field.type_text.to_uppercase();
-    if values.is_empty() && (type_text.contains("BOOL") || type_text.contains("INT")) {
+    let is_flag = type_text.contains("BOOL") || type_text.contains("TINYINT");
+    let lower = field.name.to_lowercase();
+    let is_so = ["is", "has"].iter().any(|first| lower.starts_with(first)) && type_text.contains("INT");
+    if values.is_empty() && !field.key && (is_flag || is_so) {
         return Some("1".to_owned());
     }
     let no = |value: &String| ["f", "n", "no", "false", "0"].contains(&value.to_lowercase().as_str());
@@ -451,6 +453,13 @@ fn spelt_out(name: &[String], own: &[Vec<String>]) -> Vec<Vec<String>> {
             return vec!["number".to_owned()];
         }
         let is_word = words::glossary::english(word).is_some() || phrases::has(word);
+        // `yrs_exp`, `est_year`, `reg_no`
+        let in_years = |word: &str| matches!(word, "year" | "years" | "yr" | "yrs" | "no" | "number");
+        if let Some((_, whole)) = short::BESIDE_YEARS.iter().find(|(short, _)| short == word)
+            && name.iter().any(|other| in_years(other))
+        {
+            return vec![words::concept(whole)];
+        }
         let begins =
             |whole: &&String| word.len() == 2 && at == 0 && name.len() > 1 && whole.starts_with(word);
         let owner = || own.iter().flatten().find(|whole| short::is_short_of(word, whole) || begins(whole));

@@ -158,7 +158,9 @@ impl Reader<'_> {
             matches!(
                 chunk,
                 Chunk::Mark
-                    | Chunk::Op(Op::And | Op::Filler | Op::Money | Op::Compare(_) | Op::CompareBefore(_))
+                    | Chunk::Op(
+                        Op::And | Op::Or | Op::Filler | Op::Money | Op::Compare(_) | Op::CompareBefore(_)
+                    )
             )
         };
         self.pieces[tested + 1..self.at].iter().all(|piece| holds_together(&piece.chunk)).then_some(place)
@@ -208,9 +210,13 @@ impl Reader<'_> {
         };
         let after_number = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Number(_));
         let Some((place, _)) = self.tested.filter(|_| after_number) else { return false };
-        let words = name_words(&self.schema.field(place).name);
-        let unit = words.last().filter(|last| UNITS.contains(&last.as_str()));
-        unit.is_none_or(|unit| short.split('|').any(|one| one == unit))
+        let field = self.schema.field(place);
+        let words = name_words(&field.name);
+        match words.last().filter(|last| UNITS.contains(&last.as_str())) {
+            Some(unit) => short.split('|').any(|one| one == unit),
+            // A comment may say another one.
+            None => field.comment.is_empty(),
+        }
     }
 
     /// Whether `is` precedes the comparison and its number.
@@ -312,8 +318,10 @@ impl Reader<'_> {
                 return self.value(place, self.pieces[self.at].text.clone());
             }
             // `line 7`, whose code is a text
-            Last::Table(table) if self.names_row(table) && self.code_here(table).is_some() => {
-                let Some(place) = self.code_here(table) else { return self.unclear() };
+            Last::Table(table)
+                if self.names_row(table)
+                    && let Some(place) = self.code_here(table) =>
+            {
                 return self.value(place, self.pieces[self.at].text.clone());
             }
             Last::Table(table) if self.names_row(table) => {

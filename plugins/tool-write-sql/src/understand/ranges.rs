@@ -100,7 +100,8 @@ impl Reader<'_> {
                 }
                 _ => self.only_year(),
             };
-            if let Some(place) = said {
+            let said = said.filter(|place| self.may_be_year_of_birth(*place));
+            if let Some(place) = said.filter(|_| self.meaning.verbs.is_empty()) {
                 return self.filter(place, Test::Between(first, last));
             }
         }

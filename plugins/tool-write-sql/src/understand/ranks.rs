@@ -80,7 +80,7 @@ impl Reader<'_> {
 
     /// `the highest price`, `价格最高的`.
     pub(super) fn extreme(&mut self, greatest: bool) -> Result<(), Unclear> {
-        if self.is_one_of_several() {
+        if self.is_one_of_several() && !self.asks_which() {
             return self.make(if greatest { Func::Greatest } else { Func::Least });
         }
         // `平均订单金额和最大订单金额`: of what follows.

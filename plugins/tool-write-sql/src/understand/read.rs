@@ -388,7 +388,7 @@ impl Reader<'_> {
             Op::Repeat => self.occasion(Occasion::Repeated)?,
             // `books that contain chapters` only ties them together.
             // `products containing 'tea'`: their names.
-            Op::Has(part) if self.is_title_here() => {
+            Op::Has(part) if self.is_title_here(part) => {
                 if let Last::Table(table) = self.last
                     && let Some(title) = self.schema.title(table)
                 {
@@ -605,7 +605,18 @@ impl Reader<'_> {
 
     /// `in the hospital`: the data source itself.
     fn names_source(&self) -> bool {
-        super::repair::names_source(self.schema, &self.pieces[self.at].text.to_lowercase())
+        let text = |back: usize| self.at.checked_sub(back).map(|at| self.pieces[at].text.to_lowercase());
+        let before =
+            |back: usize, words: &[&str]| text(back).is_some_and(|word| words.contains(&word.as_str()));
+        let is_led = before(2, &["in", "at", "of", "by", "from", "for"]);
+        let mut after = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
+        let is_last =
+            after.find(|chunk| **chunk != Chunk::Op(Op::Filler)).is_none_or(|next| *next == Chunk::Mark);
+        // `How many beers does the brewery make?`
+        let is_subject = before(2, &["do", "does", "did"]);
+        before(1, &["the", "our", "this"])
+            && (is_led && is_last || is_subject)
+            && super::repair::names_source(self.schema, &self.pieces[self.at].text.to_lowercase())
     }
 
     /// `取消率`, `the share of cancelled orders`: of all rows, those with the value.

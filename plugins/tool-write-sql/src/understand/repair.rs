@@ -3,10 +3,9 @@
 
 use std::cell::LazyCell;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Named, Names};
-use super::verbs;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::{self, Form, Word, english, glossary, phrases, short};
 
@@ -39,14 +38,7 @@ fn join(words: &mut Vec<Word>, names: &Names) {
 /// Repeats the end that two names share: `first and last names` as `first names and last names`.
 fn spread(words: &mut Vec<Word>, names: &Names) {
     let mut at = 0;
-    while at + 3 < words.len() {
-        let [first, joint, second, end] = &words[at..at + 4] else { return };
-        // `yearly premium` of a field `annual_premium`
-        if first.lower == "yearly" && names.has(&["annual", &joint.concept]) {
-            let word = Word { lower: "annual".to_owned(), concept: "annual".to_owned(), ..first.clone() };
-            words[at] = word;
-            continue;
-        }
+    while let Some([first, joint, second, end]) = words.get(at..at + 4) {
         let is_joint = matches!(joint.lower.as_str(), "and" | "or");
         let both_end = [first, second]
             .iter()
@@ -54,32 +46,52 @@ fn spread(words: &mut Vec<Word>, names: &Names) {
         if is_joint && both_end && !names.has(&[&first.concept]) {
             let end = Word { possessive: false, ..end.clone() };
             words.insert(at + 1, end);
+            at += 2;
         }
         at += 1;
     }
 }
 
+/// Reads `yearly premium` as the field `annual_premium`.
+fn name_years(words: &mut [Word], names: &Names) {
+    for at in 1..words.len() {
+        if words[at - 1].lower == "yearly" && names.has(&["annual", &words[at].concept]) {
+            (words[at - 1].lower, words[at - 1].concept) = ("annual".to_owned(), "annual".to_owned());
+        }
+    }
+}
+
+/// Comparisons after a verb that says a number: `rated above 2400`.
+const COMPARING: &[&str] =
+    &["higher", "lower", "above", "below", "over", "under", "more", "less", "at", "between", "exactly"];
+
 /// Replaces what is unknown; returns what was replaced, and by what.
 pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(String, String)> {
-    let words_of = |fits: &dyn Fn(&Named) -> bool| -> FxHashSet<&str> {
+    let called = |fits: &dyn Fn(&Named) -> bool| -> FxHashSet<&str> {
         let named = names.list.iter().filter(|(_, named)| fits(named));
         named.flat_map(|(concepts, _)| concepts).map(String::as_str).collect()
     };
     // Most questions have no unknown word.
-    let all = LazyCell::new(|| words_of(&|_| true));
+    let all = LazyCell::new(|| called(&|_| true));
     // A value that nearly fits is another one: Nanning is not Nanjing.
-    let known = LazyCell::new(|| words_of(&|named| !matches!(named, Named::Value(..))));
+    let known = LazyCell::new(|| called(&|named| !matches!(named, Named::Value(..))));
     let times = LazyCell::new(|| {
-        words_of(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place)))
+        Forms::of(&called(&|named| matches!(named, Named::Field(place, _) if says_when(schema, *place))))
     });
     let numbers = LazyCell::new(|| {
-        words_of(&|named| matches!(named, Named::Field(place, _) if schema.field(*place).is_number()))
+        let is_number =
+            |named: &Named| matches!(named, Named::Field(place, _) if schema.field(*place).is_number());
+        Forms::of(&called(&is_number))
     });
-    let tables = LazyCell::new(|| words_of(&|named| matches!(named, Named::Table(_))));
+    let tables = LazyCell::new(|| called(&|named| matches!(named, Named::Table(_))));
     join(words, names);
     spread(words, names);
+    name_years(words, names);
     let mut repaired = Vec::new();
-    for word in words.iter_mut() {
+    for at in 0..words.len() {
+        let next = words.get(at + 1).map(|next| next.lower.clone()).unwrap_or_default();
+        let before = at.checked_sub(1).map(|at| words[at].lower.clone()).unwrap_or_default();
+        let word = &mut words[at];
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
         if !is_word
             || glossary::english(&word.lower).is_some()
@@ -89,17 +101,24 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
         {
             continue;
         }
-        if let Some(form) = form_of(&word.lower, &times)
-            .or_else(|| form_of(&word.lower, &numbers).filter(|_| !verbs::is_neutral(&word.lower)))
-        {
+        // `studying in Rome` says nothing of a field `study_year`; `joining date` does of `joined_on`.
+        let is_going_on = word.lower.ends_with("ing")
+            && !matches!(next.as_str(), "date" | "time" | "year")
+            && before != "of";
+        if is_going_on && times.only(&word.lower).is_some() {
+            continue;
+        }
+        let time = times.only(&word.lower);
+        let number = if COMPARING.contains(&next.as_str()) { numbers.only(&word.lower) } else { None };
+        if let Some(form) = time.or(number).or_else(|| table_of_verb(&word.lower, &tables)) {
             form.clone_into(&mut word.concept);
             continue;
         }
-        if let Some(table) = table_of_verb(&word.lower, &tables) {
-            table.clone_into(&mut word.concept);
-            continue;
-        }
-        let Some(meant) = meant(&word.lower, &word.concept, &known) else { continue };
+        // A name of somebody is no abbreviation.
+        let is_name = at > 0 && word.text.starts_with(char::is_uppercase);
+        let meant = meant(&word.lower, &word.concept, &known);
+        let short = || if is_name { None } else { abbreviated(&word.concept, &known, &tables) };
+        let Some(meant) = meant.or_else(short) else { continue };
         repaired.push((word.text.clone(), meant.to_owned()));
         word.concept = words::concept(meant);
         meant.clone_into(&mut word.lower);
@@ -121,31 +140,66 @@ fn says_when(schema: &Schema, place: Place) -> bool {
     field.kind() == Kind::Date || short::words_of(&field.name).iter().any(|word| word == "year")
 }
 
-/// The only known word of which it is another form: `opened` of `open`, `founding` of `founded`.
-fn form_of<'k>(lower: &str, known: &FxHashSet<&'k str>) -> Option<&'k str> {
-    let stems = |word: &str| -> Vec<String> {
-        let mut stems = english::verb_stems(word);
-        stems.push(word.to_owned());
-        stems.retain(|stem| stem.len() >= SHORT_MIN);
-        stems
-    };
-    let own = stems(lower);
-    let mut forms = known.iter().filter(|known| stems(known).iter().any(|stem| own.contains(stem)));
-    forms.next().copied().filter(|_| forms.next().is_none())
+/// Words by the stems of their forms.
+struct Forms<'k>(FxHashMap<String, Vec<&'k str>>);
+
+impl<'k> Forms<'k> {
+    fn of(known: &FxHashSet<&'k str>) -> Forms<'k> {
+        let mut by_stem: FxHashMap<String, Vec<&'k str>> = FxHashMap::default();
+        for word in known {
+            stems(word).into_iter().for_each(|stem| by_stem.entry(stem).or_default().push(word));
+        }
+        Forms(by_stem)
+    }
+
+    /// The only word of which it is another form: `opened` of `open`, `founding` of `founded`.
+    fn only(&self, lower: &str) -> Option<&'k str> {
+        let mut found: Vec<&'k str> =
+            stems(lower).iter().filter_map(|stem| self.0.get(stem)).flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        (found.len() == 1).then(|| found[0])
+    }
 }
 
-/// The shortest beginning that a verb and the noun of what it does share, and the most letters after it.
-const STEM_MIN: usize = 5;
-const END_MAX: usize = 5;
+fn stems(word: &str) -> Vec<String> {
+    let mut stems = english::verb_stems(word);
+    stems.push(word.to_owned());
+    stems.retain(|stem| stem.len() >= SHORT_MIN);
+    stems
+}
+
+/// Ends of nouns for what a verb says: `donation`, `performance`, `delivery`.
+const NOUNS: &[&str] = &["", "ion", "ation", "ment", "ance", "ing", "al", "y"];
 
 /// The only table whose rows are what a verb says: `donated` of donations.
 fn table_of_verb<'k>(lower: &str, tables: &FxHashSet<&'k str>) -> Option<&'k str> {
+    let own = if lower.ends_with("ed") { stems(lower) } else { Vec::new() };
     let is_of = |table: &&&str| {
-        let shared = lower.bytes().zip(table.bytes()).take_while(|(one, other)| one == other).count();
-        shared >= STEM_MIN && lower.len() - shared <= END_MAX && table.len() - shared <= END_MAX
+        let mut roots = NOUNS.iter().filter_map(|end| table.strip_suffix(end));
+        roots.any(|root| own.iter().any(|stem| stem == root))
     };
     let mut found = tables.iter().filter(is_of);
-    found.next().copied().filter(|_| found.next().is_none() && lower.ends_with("ed"))
+    found.next().copied().filter(|_| found.next().is_none())
+}
+
+/// The only word that is short for it: a table by its first three letters, any name by its consonants.
+fn abbreviated<'k>(
+    concept: &str,
+    known: &FxHashSet<&'k str>,
+    tables: &FxHashSet<&'k str>,
+) -> Option<&'k str> {
+    let is_free = |short: &&&str| {
+        let is_word = glossary::english(short).is_some() || phrases::has(short);
+        !is_word && !short::UNITS.contains(*short) && short::usual(short).is_none()
+    };
+    let is_table = |short: &str| tables.contains(short);
+    let stands_for = |short: &&&str| {
+        let is_long = short.len() >= SHORT_MIN || is_table(short);
+        is_long && short::is_skeleton_of(short, concept) || is_table(short) && short::begins(short, concept)
+    };
+    let mut found = known.iter().filter(is_free).filter(stands_for);
+    found.next().copied().filter(|_| found.next().is_none())
 }
 
 /// The only word that it may be.
@@ -166,25 +220,8 @@ fn meant<'k>(lower: &str, concept: &str, known: &FxHashSet<&'k str>) -> Option<&
         found.dedup();
         (found.len() == 1).then(|| found[0])
     };
-    let is_word = |known: &str| glossary::english(known).is_some() || phrases::has(known);
-    let skeleton = |known: &&&str| {
-        short::is_skeleton_of(known, concept)
-            && !is_word(known)
-            && !short::UNITS.contains(*known)
-            && short::usual(known).is_none()
-    };
     only(known.iter().filter(close).copied().collect())
         .or_else(|| only(known.iter().filter(begins).copied().collect()))
-        .or_else(|| only(known.iter().filter(skeleton).copied().collect()))
-        .or_else(|| {
-            only(
-                known
-                    .iter()
-                    .filter(|known| short::begins(known, concept) && !is_word(known))
-                    .copied()
-                    .collect(),
-            )
-        })
 }
 
 /// The values that a word nearly is, each once.

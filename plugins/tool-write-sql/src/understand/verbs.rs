@@ -144,8 +144,6 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("shown", "show"),
     ("built", "build"),
 ];
-/// Forms of `be`.
-const BEING: &[&str] = &["are", "is", "were", "was", "been"];
 const AUXILIARIES: &[&str] = &["do", "does", "did"];
 /// Ends of forms that are no nouns.
 const FORMS: &[&str] = &["ed", "ing"];
@@ -217,12 +215,6 @@ impl Reader<'_> {
     fn is_said_of_thing(&self) -> bool {
         let (before, text) = (&self.pieces[..self.at], &self.pieces[self.at].text);
         let thing = before.iter().any(is_named);
-        // `How many players are registered?`
-        let is_last = self.pieces[self.at + 1..].iter().all(|piece| piece.chunk == Chunk::Mark);
-        let is_said = before.last().is_some_and(|piece| BEING.contains(&last_word(piece).as_str()));
-        if thing && is_participle(text) && is_last && is_said {
-            return true;
-        }
         let leads = |piece: &Piece| {
             matches!(piece.chunk, Chunk::Op(Op::Filler | Op::By | Op::Link))
                 && AFTER_VERBS.contains(&first_word(piece).as_str())
@@ -239,7 +231,8 @@ impl Reader<'_> {
         let is_led = after.next().is_some_and(leads);
         let tells = after.find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler)));
         let is_told = tells.is_some_and(|piece| is_value(&piece.chunk) || is_named(piece));
-        thing && is_participle(text) && is_led && is_told
+        let is_form = is_participle(text) || text.ends_with("ing");
+        thing && is_form && is_led && is_told
     }
 
     /// `How many orchestras does each company manage?`
@@ -252,8 +245,7 @@ impl Reader<'_> {
 
 /// Whether a word is the participle of a verb.
 pub(super) fn is_participle(word: &str) -> bool {
-    word.len() > 4 && FORMS.iter().any(|end| word.ends_with(end))
-        || IRREGULAR.iter().any(|(form, _)| *form == word)
+    word.len() > 4 && word.ends_with("ed") || IRREGULAR.iter().any(|(form, _)| *form == word)
 }
 
 pub(super) fn is_neutral(word: &str) -> bool {

@@ -61,15 +61,12 @@ const ENGLISH: &[(&str, &str)] = &[
     ("staff members|staff member", "staff"),
     ("without a single|without even one", "without any"),
     (
-        "each one once|each name once|each only once|each once|each of them once|without repeating any|without duplicates|without repetition|once each",
+        "each one once|each name once|each only once|each once|each of them once|without repeating any|without duplicates|without repetition",
         "distinct",
     ),
     ("cheapest first", "in ascending order of price"),
     ("most expensive first", "in descending order of price"),
-    (
-        "largest first|highest first|biggest first|best first|from the most expensive to the cheapest",
-        "from high to low",
-    ),
+    ("largest first|highest first|biggest first|from the most expensive to the cheapest", "from high to low"),
     ("smallest first|lowest first|from the cheapest to the most expensive", "from low to high"),
     ("newest first|latest first|most recent first|in reverse chronological order", "from newest to oldest"),
     ("oldest first|earliest first|in chronological order", "from oldest to newest"),
@@ -128,26 +125,16 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much does ", " cost", "price of {}"),
     ("how much does ", " weigh", "weight of {}"),
     ("how much do ", " weigh", "weight of {}"),
-    ("from the largest ", " to the smallest", "in descending order of {}"),
-    ("from the highest ", " to the lowest", "in descending order of {}"),
-    ("from the smallest ", " to the largest", "in ascending order of {}"),
-    ("from the lowest ", " to the highest", "in ascending order of {}"),
+    ("from the largest ", " to the smallest", "in descending order of numeric {}"),
+    ("from the highest ", " to the lowest", "in descending order of numeric {}"),
+    ("from the smallest ", " to the largest", "in ascending order of numeric {}"),
+    ("from the lowest ", " to the highest", "in ascending order of numeric {}"),
     ("have more ", " than the average", "have {} above the average"),
     ("has more ", " than the average", "has {} above the average"),
     ("with more ", " than the average", "with {} above the average"),
-    (", with the ", " first", ""),
-    (", starting with the ", " that has the most", ", from most to fewest"),
-    (", starting with the ", " with the most", ", from most to fewest"),
-    (", starting with the ", " that has the fewest", ", from fewest to most"),
-    (", highest ", " first", ", in descending order of {}"),
-    (", the highest ", " first", ", in descending order of {}"),
-    (", lowest ", " first", ", in ascending order of {}"),
-    (", the lowest ", " first", ", in ascending order of {}"),
-    (", latest ", " first", ", in descending order of {}"),
-    (", the latest ", " first", ", in descending order of {}"),
-    (", earliest ", " first", ", in ascending order of {}"),
-    (", the earliest ", " first", ", in ascending order of {}"),
-    ("show the ", " first", "show the {}"),
+    ("starting with the ", " that has the most", "from most to fewest"),
+    ("starting with the ", " with the most", "from most to fewest"),
+    ("starting with the ", " that has the fewest", "from fewest to most"),
     ("how did ", " compare", "{} compared"),
     ("how does ", " compare", "{} compared"),
     ("how do ", " compare", "{} compared"),
@@ -290,6 +277,7 @@ pub fn plainer(question: &str) -> String {
         plain = contains;
     }
     plain = or_more(&plain);
+    plain = shown_first(plain);
     for (before, after, instead) in AROUND {
         if let Some((start, inside, end)) = around(&plain, before, after) {
             plain = format!(
@@ -350,6 +338,21 @@ fn ratio_to_all(question: &str) -> Option<String> {
     is_whole.then(|| format!("{}share of {}{rest}", &question[..start], &question[inside..end]))
 }
 
+/// `… per city? Show the city first.`: the columns may stand in any order.
+fn shown_first(mut question: String) -> String {
+    let end = question.trim_end_matches(['.', '!', ' ']).len();
+    let lower = question.to_ascii_lowercase();
+    let is_last = |begins: &str| {
+        lower[..end]
+            .rfind(begins)
+            .is_some_and(|at| !lower[at + begins.len()..end].contains(['.', '?', ',', ';']))
+    };
+    if lower[..end].ends_with(" first") && (is_last("? show the ") || is_last(". show the ")) {
+        question.replace_range(end - " first".len()..end, "");
+    }
+    question
+}
+
 /// `5 or more patients` as `at least 5 patients`.
 fn or_more(question: &str) -> String {
     let mut words: Vec<&str> = question.split(' ').collect();
@@ -357,9 +360,16 @@ fn or_more(question: &str) -> String {
         word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty()
             || super::english::number(&word.to_ascii_lowercase()).is_some()
     };
-    while let Some(at) = words.windows(3).position(|three| {
-        is_number(three[0]) && three[1] == "or" && matches!(three[2], "more" | "fewer" | "less")
-    }) {
+    // Not in `greater than 10 or less than 5`.
+    let says = |words: &[&str], at: usize| {
+        let three = &words[at..at + 3];
+        let is_or = three[1] == "or" && matches!(three[2], "more" | "fewer" | "less");
+        is_number(three[0])
+            && is_or
+            && words.get(at + 3) != Some(&"than")
+            && !is_quoted(&words[..at].join(" "))
+    };
+    while let Some(at) = (0..words.len().saturating_sub(2)).find(|at| says(&words, *at)) {
         let at_least = if words[at + 2] == "more" { "at least" } else { "at most" };
         words.splice(at..at + 3, [at_least, words[at]]);
     }
@@ -374,11 +384,17 @@ fn word_in_field(question: &str) -> Option<String> {
         .flat_map(|verb| ["word", "words", "substring", "phrase"].map(|text| format!("{verb} the {text} ")))
         .find_map(|begins| Some((found(question, &lower, &begins, 0)?, begins.len())))?;
     let inside = start + begins;
+    // What is quoted may have such words, too.
+    let quoted = question[inside..].strip_prefix(['"', '\'']).and_then(|rest| rest.find(['"', '\'']));
+    let from = inside + quoted.map_or(0, |end| end + 2);
     let (end, middle) = [" in their ", " in its ", " in the "]
         .iter()
-        .find_map(|middle| Some((inside + lower[inside..].find(middle)?, middle.len())))?;
+        .find_map(|middle| Some((from + lower.get(from..)?.find(middle)?, middle.len())))?;
     let rest = &question[end + middle..];
     let field = rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ' ')).next()?.trim_end();
+    if is_quoted(&question[..start]) || field.split(' ').any(|word| matches!(word, "and" | "or")) {
+        return None;
+    }
     let is_field = (1..=FIELD_WORDS_MAX).contains(&field.split_whitespace().count());
     is_field.then(|| {
         let (text, rest) = (question[inside..end].trim_matches(['"', '\'']), &rest[field.len()..]);

@@ -32,7 +32,13 @@ impl Reader<'_> {
             _ => false,
         };
         // `sorted from the youngest to the oldest`
-        let is_sorted = matches!(self.waiting[..], [Waiting::Order(_)]) && self.ascending.is_some();
+        let order =
+            self.pieces.iter().position(|piece| matches!(piece.chunk, Chunk::Op(Op::Order | Op::Sort)));
+        let names_key =
+            |from: usize| self.pieces[from..].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)));
+        let is_sorted = matches!(self.waiting[..], [Waiting::Order(_)])
+            && self.ascending.is_some()
+            && !order.is_some_and(names_key);
         if is_said_again || is_sorted {
             self.waiting.clear();
         }
@@ -157,14 +163,14 @@ impl Reader<'_> {
         {
             let title = self.meaning.tables.first().and_then(|table| self.schema.title(*table));
             // `each city and its number of shops, from most to fewest`
-            if let ([measure], true) = (&self.meaning.measures[..], self.says_how_many()) {
+            if let ([measure], true) = (&self.meaning.measures[..], self.says_order(&SIZES)) {
                 self.meaning.order = Some((By::Measure(*measure), !ascending));
-            }
-            if let Some((place, is_turned)) = self.age_by_size() {
-                self.meaning.order = Some((By::Field(place), ascending == is_turned));
+            } else if let Some((place, greatest)) = self.age_by_size(ascending) {
+                self.meaning.order = Some((By::Field(place), greatest));
             }
             if self.meaning.order.is_none() {
-                let shown = self.meaning.items.first().copied().or(title).filter(|_| !self.says_size());
+                let shown =
+                    self.meaning.items.first().copied().or(title).filter(|_| !self.says_order(&["from"]));
                 let place = self.number_by_size().or(shown).ok_or(Unclear::Shape)?;
                 self.meaning.order = Some((By::Field(place), !ascending));
             }
@@ -218,56 +224,43 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// `from most to fewest`, `from the highest to the lowest`
-    fn says_how_many(&self) -> bool {
-        const WORDS: [&str; 6] = ["most", "fewest", "high", "highest", "large", "largest"];
+    /// Whether a phrase for a direction has one of these words: `from the oldest to the youngest`.
+    fn says_order(&self, words: &[&str]) -> bool {
         self.pieces.iter().any(|piece| {
             matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
-                && piece.text.to_lowercase().split(' ').any(|word| WORDS.contains(&word))
+                && piece.text.to_lowercase().split(' ').any(|word| words.contains(&word))
         })
     }
 
-    /// Whether an order says more than its direction: `from the newest to the oldest`.
-    fn says_size(&self) -> bool {
-        self.pieces.iter().any(|piece| {
-            let text = piece.text.to_lowercase();
-            let says = text.starts_with("from ") || text.starts_with("the from ");
-            matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending)) && says && text.is_ascii()
-        })
-    }
-
-    /// `from the oldest to the youngest`: by age, or by the year of birth; true: whose order is the other way.
-    fn age_by_size(&self) -> Option<(Place, bool)> {
-        let says = self.pieces.iter().any(|piece| {
-            matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
-                && piece.text.to_lowercase().split(' ').any(|word| matches!(word, "young" | "youngest"))
-        });
-        let age = says.then(|| self.field_called(&["age"]).ok())?;
-        age.map(|age| (age, false)).or_else(|| Some((self.year_of_beginning(&["age"])?, true)))
+    /// What `from the oldest to the youngest` or `to the newest` orders by, and whether the greatest comes first: an age, or
+    /// the year of birth.
+    fn age_by_size(&self, ascending: bool) -> Option<(Place, bool)> {
+        let (is_young, is_new) = (self.says_order(&["young", "youngest"]), self.says_order(&["newest"]));
+        let shows_days = self.meaning.items.iter().any(|item| self.schema.field(*item).kind() == Kind::Date);
+        if !is_young && (!is_new || shows_days) {
+            return None;
+        }
+        // `from oldest to newest` goes up in time, and `from oldest to youngest` down in age.
+        let oldest_first = ascending == is_new;
+        match self.field_called(&["age"]) {
+            Ok(age) => Some((age, oldest_first)),
+            Err(_) => Some((self.year_of_beginning(&["age"])?, !oldest_first)),
+        }
     }
 
     /// `names and altitudes from the highest to the lowest`: by the only number that is shown; from the newest to the oldest:
     /// by the only day.
     fn number_by_size(&self) -> Option<Place> {
-        const SIZES: [&str; 8] =
-            ["high", "low", "large", "small", "highest", "lowest", "largest", "smallest"];
-        const AGES: [&str; 1] = ["newest"];
-        let says = |words: &[&str]| {
-            self.pieces.iter().any(|piece| {
-                matches!(piece.chunk, Chunk::Op(Op::Ascending | Op::Descending))
-                    && piece.text.to_lowercase().split(' ').any(|word| words.contains(&word))
-            })
-        };
         let kind = |item: &Place| self.schema.field(*item).kind();
         let only = |fits: &dyn Fn(Kind) -> bool| {
             let mut found = self.meaning.items.iter().copied().filter(|item| fits(kind(item)));
             found.next().filter(|_| found.next().is_none())
         };
-        if says(&AGES) {
+        if self.says_order(&["newest"]) {
             let shown = only(&|kind| kind == Kind::Date);
             return shown.or_else(|| self.only_year()).or_else(|| self.field_called(&[]).ok());
         }
-        only(&|kind| matches!(kind, Kind::Number | Kind::NumberText)).filter(|_| says(&SIZES))
+        only(&|kind| matches!(kind, Kind::Number | Kind::NumberText)).filter(|_| self.says_order(&SIZES))
     }
 
     /// `What is the year that had the most concerts?`, and not `Which year …`.
@@ -533,6 +526,9 @@ impl Reader<'_> {
     }
 }
 
+/// Words of directions that are those of numbers.
+const SIZES: [&str; 10] =
+    ["high", "low", "large", "small", "highest", "lowest", "largest", "smallest", "most", "fewest"];
 /// Words for what a verb is asked for.
 const ASKING_LAST: [&str; 5] = ["谁", "是谁", "什么时候", "何时", "时候"];
 /// Words at the beginning that say what to show.

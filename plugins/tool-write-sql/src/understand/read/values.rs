@@ -24,8 +24,13 @@ impl Reader<'_> {
                     _ => self.value(place, text),
                 }
             }
-            // `the play "Night"`
-            Last::Table(table) if let Some(title) = self.schema.title(table) => self.value(title, text),
+            // `the play "Night"`, and not `customers in "Berlin"`
+            Last::Table(table)
+                if self.names_table_before(table)
+                    && let Some(title) = self.schema.title(table) =>
+            {
+                self.value(title, text)
+            }
             _ => self.unclear(),
         }
     }
@@ -46,9 +51,11 @@ impl Reader<'_> {
         says_that && is_alone && !before.iter().any(|piece| piece.text == "whose")
     }
 
-    pub(super) fn is_title_here(&self) -> bool {
+    pub(super) fn is_title_here(&self, part: Part) -> bool {
         let Last::Table(table) = self.last else { return false };
-        self.schema.title(table).is_some() && self.is_quoted_next()
+        // What a thing contains may be something else.
+        let begins = part == Part::Beginning && self.next() == Some(&Chunk::Unknown);
+        self.schema.title(table).is_some() && (begins || self.is_quoted_next())
     }
 
     /// Whether a field of texts precedes, and a quoted text follows.
@@ -56,7 +63,13 @@ impl Reader<'_> {
         let Last::Field(place) = self.last else { return false };
         self.schema.field(place).kind() == Kind::Text
             && self.meaning.items.last() == Some(&place)
-            && self.is_quoted_next()
+            && (self.is_quoted_next() || self.next() == Some(&Chunk::Unknown))
+    }
+
+    /// Whether the piece right before names the table.
+    fn names_table_before(&self, table: usize) -> bool {
+        let before = self.at.checked_sub(1).map(|at| &self.pieces[at].chunk);
+        matches!(before, Some(Chunk::Named(named)) if named.contains(&Named::Table(table)))
     }
 
     /// `orders that contain Longjing`: a value of another table.
@@ -67,9 +80,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn is_quoted_next(&self) -> bool {
-        let is_quoted = |piece: &Piece| {
-            matches!(piece.chunk, Chunk::Quoted | Chunk::Unknown) || piece.chunk.may_be_value()
-        };
+        let is_quoted = |piece: &Piece| matches!(piece.chunk, Chunk::Quoted) || piece.chunk.may_be_value();
         let next = self.pieces[self.at + 1..]
             .iter()
             .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Of)));
