@@ -86,6 +86,7 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     {
         parts.push(teller.say("groups without any row are left out", "没有记录的分组不列出"));
     }
+    parts.extend(teller.ordered(query));
     if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
         parts.push(match teller.chinese {
             true => format!("最多 {} 行", query.limit),
@@ -109,6 +110,31 @@ impl Teller<'_> {
 
     fn place(&self, place: Place) -> String {
         self.schema.full_name(place)
+    }
+
+    /// By what the rows are ordered, if that is not shown.
+    fn ordered(&self, query: &Query) -> Option<String> {
+        let (expr, greatest) = *query.order.first()?;
+        if query.columns.iter().any(|column| column.expr == expr) {
+            return None;
+        }
+        let by = match (expr, self.chinese) {
+            (Expr::Rows, _) => self.say("the number of rows", "记录数"),
+            (Expr::Different(place), false) => format!("the number of different {}", self.place(place)),
+            (Expr::Different(place), true) => format!("不同 {} 的个数", self.place(place)),
+            (Expr::Made(func, place), false) => {
+                format!("the {}{}", labels::func(func, false), self.place(place))
+            }
+            (Expr::Made(func, place), true) => format!("{} {}", labels::func(func, true), self.place(place)),
+            (Expr::Field(place), _) => self.place(place),
+            _ => return None,
+        };
+        Some(match (self.chinese, greatest) {
+            (true, true) => format!("按{by}从大到小"),
+            (true, false) => format!("按{by}从小到大"),
+            (false, true) => format!("ordered by {by}, the greatest first"),
+            (false, false) => format!("ordered by {by}, the least first"),
+        })
     }
 
     fn source(&self, query: &Query) -> String {
@@ -362,9 +388,9 @@ impl Teller<'_> {
         let child = self.place(present.child);
         let conditions: Vec<String> = present.conditions.iter().map(|filter| self.filter(filter)).collect();
         match self.chinese {
-            true if present.key == present.child => format!("要有{}的记录", conditions.join("、")),
+            true if present.key == present.child => format!("要有记录：{}", conditions.join("、")),
             false if present.key == present.child => {
-                format!("only those with rows where {}", conditions.join(" and "))
+                format!("only those that have rows, {}", conditions.join(" and "))
             }
             true => format!("{child} 中要有：{}", conditions.join("、")),
             false => format!("only those that {child} names, {}", conditions.join(" and ")),
@@ -377,8 +403,8 @@ impl Teller<'_> {
             let conditions: Vec<String> =
                 absent.conditions.iter().map(|filter| self.filter(filter)).collect();
             return match self.chinese {
-                true => format!("没有{}的记录", conditions.join("、")),
-                false => format!("only those without rows where {}", conditions.join(" and ")),
+                true => format!("不含有记录的：{}", conditions.join("、")),
+                false => format!("only those that have no rows, looking {}", conditions.join(" and ")),
             };
         }
         let mut text = if self.chinese {
