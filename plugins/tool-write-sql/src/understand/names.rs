@@ -163,8 +163,9 @@ impl Names {
         if has_levels && !own.iter().any(|name| name.iter().any(|word| word == "member")) {
             self.add(vec!["member".to_owned()], Named::Table(table));
         }
+        let title = schema.title(table);
         for place in schema.places(table) {
-            self.add_field(schema, place, &own);
+            self.add_field(schema, place, &own, title);
             let field = schema.field(place);
             for (value, called) in field.listed_values() {
                 if let Some(verb) = verb_of(&value) {
@@ -232,7 +233,7 @@ impl Names {
         distinct(names)
     }
 
-    fn add_field(&mut self, schema: &Schema, place: Place, own: &[Vec<String>]) {
+    fn add_field(&mut self, schema: &Schema, place: Place, own: &[Vec<String>], title: Option<Place>) {
         let field = schema.field(place);
         let mut names = vec![plain(&english::name_words(&field.name))];
         let whole_name = names[0].clone();
@@ -250,9 +251,7 @@ impl Names {
         if schema.key(place.table) == Some(place) {
             names.push(vec!["id".to_owned()]);
         }
-        if schema.title(place.table) == Some(place)
-            && whole_name.last().is_some_and(|last| last.ends_with("name"))
-        {
+        if title == Some(place) && whole_name.last().is_some_and(|last| last.ends_with("name")) {
             names.push(vec!["name".to_owned()]);
         }
         let (whole, aliases) = (distinct(names), aliases(&whole_name));
@@ -314,7 +313,7 @@ impl Names {
                 && !own.iter().flatten().any(|owner| owner == word)
                 && !phrases::has(word)
                 && !OF_WHAT_NAME.contains(&word.as_str())
-                && (schema.title(place.table) == Some(place) || ROLES.contains(&word.as_str()))
+                && (title == Some(place) || ROLES.contains(&word.as_str()))
             {
                 self.add(first, Named::Field(place, Fit::Part));
             }
