@@ -405,10 +405,8 @@ impl Planner<'_> {
         else {
             return;
         };
-        let is_of_group = |item: &&Place| item.table == *group || **item == place;
-        if meaning.items.contains(&place)
-            && meaning.items.iter().filter(is_of_group).count() == meaning.items.len()
-        {
+        let is_of_group = |item: &Place| item.table == *group || *item == place;
+        if meaning.items.contains(&place) && meaning.items.iter().all(is_of_group) {
             meaning.items.retain(|item| *item != place);
             meaning.rank = None;
             meaning.measures.push(Measure::Made(if greatest { Func::Greatest } else { Func::Least }, place));

@@ -125,7 +125,7 @@ impl Planner<'_> {
     fn uses_all_tables(&self) -> bool {
         let meaning = &self.meaning;
         let measured: Vec<usize> = meaning.measures.iter().map(|measure| measure.table()).collect();
-        // A share of details is none of orders.
+        // A share of order details is not one of orders.
         let shares = meaning.measures.iter().any(|measure| matches!(measure, Measure::Share(_)));
         let is_used = |table: &usize| {
             let is_of = |place: Place| place.table == *table;

@@ -298,24 +298,23 @@ impl Names {
             if let Some(first) = before_end(name, LOOSE_ENDS).filter(|first| !self.tables.contains(first)) {
                 self.add(first, Named::Field(place, Fit::Part));
             }
-            // `labs` of `lab_name`, of laboratories
             if let Some(first) = before_end(name, &["name"])
                 && let [word] = &first[..]
-                && own.iter().any(|owner| matches!(&owner[..], [only] if short::is_short_of(word, only)))
             {
-                self.add(first, Named::Table(place.table));
-            }
-            // `judges` of `judge_name`
-            if let Some(first) = before_end(name, &["name"])
-                && let [word] = &first[..]
-                && !own.iter().flatten().any(|owner| short::is_short_of(word, owner))
-                && !self.tables.contains(&first)
-                && !own.iter().flatten().any(|owner| owner == word)
-                && !phrases::has(word)
-                && !OF_WHAT_NAME.contains(&word.as_str())
-                && (title == Some(place) || ROLES.contains(&word.as_str()))
-            {
-                self.add(first, Named::Field(place, Fit::Part));
+                let is_own = |owner: &String| owner == word || short::is_short_of(word, owner);
+                let is_short =
+                    own.iter().any(|owner| matches!(&owner[..], [only] if short::is_short_of(word, only)));
+                let is_told = title == Some(place) || ROLES.contains(&word.as_str());
+                let is_free = !own.iter().flatten().any(is_own)
+                    && !self.tables.contains(&first)
+                    && !phrases::has(word)
+                    && !OF_WHAT_NAME.contains(&word.as_str());
+                // `labs` of `lab_name`, of laboratories; `judges` of `judge_name`
+                if is_short {
+                    self.add(first, Named::Table(place.table));
+                } else if is_told && is_free {
+                    self.add(first, Named::Field(place, Fit::Part));
+                }
             }
             self.add(name.clone(), Named::Field(place, Fit::Whole));
         }

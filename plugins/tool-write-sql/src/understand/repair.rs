@@ -88,28 +88,29 @@ pub fn repair(words: &mut Vec<Word>, schema: &Schema, names: &Names) -> Vec<(Str
     spread(words, names);
     name_years(words, names);
     let mut repaired = Vec::new();
-    for at in 0..words.len() {
-        let next = words.get(at + 1).map(|next| next.lower.clone()).unwrap_or_default();
-        let before = at.checked_sub(1).map(|at| words[at].lower.clone()).unwrap_or_default();
-        let word = &mut words[at];
+    let is_left = |word: &Word| {
         let is_word = word.form == Form::Latin && word.lower.is_ascii() && word.lower.len() >= ONE_WRONG_MIN;
-        if !is_word
+        !is_word
             || glossary::english(&word.lower).is_some()
             || phrases::has(&word.lower)
             || all.contains(word.concept.as_str())
             || names_source(schema, &word.lower)
-        {
+    };
+    for at in 0..words.len() {
+        if is_left(&words[at]) {
             continue;
         }
-        // `studying in Rome` says nothing of a field `study_year`; `joining date` does of `joined_on`.
-        let is_going_on = word.lower.ends_with("ing")
-            && !matches!(next.as_str(), "date" | "time" | "year")
-            && before != "of";
-        if is_going_on && times.only(&word.lower).is_some() {
+        let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+        let (before, word, next) = (at.checked_sub(1).map_or("", lower), lower(at), lower(at + 1));
+        // `studying in Rome` does not name a field `study_year`; `joining date` names `joined_on`.
+        let is_going_on =
+            word.ends_with("ing") && !matches!(next, "date" | "time" | "year") && before != "of";
+        let time = times.only(word);
+        if is_going_on && time.is_some() {
             continue;
         }
-        let time = times.only(&word.lower);
-        let number = if COMPARING.contains(&next.as_str()) { numbers.only(&word.lower) } else { None };
+        let number = if COMPARING.contains(&next) { numbers.only(word) } else { None };
+        let word = &mut words[at];
         if let Some(form) = time.or(number).or_else(|| table_of_verb(&word.lower, &tables)) {
             form.clone_into(&mut word.concept);
             continue;

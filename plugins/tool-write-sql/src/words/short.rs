@@ -88,9 +88,14 @@ pub const UNITS: &[&str] = &[
     "lb", "lbs", "ml", "l", "meter", "metre", "mile",
 ];
 
-/// The shortest beginning of a word that is an abbreviation of it, and the most of its letters that may be missing.
+/// The shortest beginning of a word that is an abbreviation of it.
 const BEGINNING_MIN: usize = 3;
+/// The most letters of a word that its abbreviation leaves out.
 const MISSING_MAX: usize = 9;
+/// Of so many letters of a word, one at least is in its abbreviation.
+const SHARE_MIN: usize = 3;
+/// Consonants at the end of an abbreviation that has a vowel before them: `resdt`, and not `rent`.
+const CONSONANTS_MIN: usize = 3;
 /// Short words that are no abbreviations.
 const EVERYDAY: &[&str] = &[
     "act", "air", "arm", "art", "bag", "bar", "bay", "bed", "bet", "bid", "bit", "boy", "box", "bug", "bus",
@@ -109,11 +114,6 @@ pub fn begins(short: &str, word: &str) -> bool {
         && word.starts_with(short)
         && !EVERYDAY.contains(&short)
 }
-
-/// Of so many letters of a word, one at least is in its abbreviation.
-const SHARE_MIN: usize = 3;
-/// Consonants at the end of an abbreviation that has a vowel before them: `resdt`, and not `rent`.
-const CONSONANTS_MIN: usize = 3;
 
 /// The words that an abbreviation usually stands for.
 pub fn usual(short: &str) -> Option<impl Iterator<Item = &'static str>> {
@@ -153,8 +153,7 @@ pub fn is_skeleton_of(short: &str, word: &str) -> bool {
     }
     let consonants = short.bytes().rev().take_while(|byte| !b"aeiou".contains(byte)).count();
     let is_skeleton = consonants == short.len() || consonants >= CONSONANTS_MIN;
-    let begins = short.len() - consonants;
-    let begins = begins.max(1);
+    let begins = (short.len() - consonants).max(1);
     if !is_skeleton || short.len() < 2 || short[..begins] != word[..begins] {
         return false;
     }
