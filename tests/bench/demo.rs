@@ -5,10 +5,12 @@
 //! The server has one core and the load another; all requests go over HTTP, as a client's. Prints tables in
 //! Markdown and asserts only that each answer is good.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use futures_util::future::try_join_all;
 use lakeport_tests::measure::{self, Connection, Measured, Round, median, pin_to_load_core};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,6 +37,10 @@ const WARM_UP: Duration = Duration::from_millis(500);
 const QUESTIONS: [&str; 2] = ["最近30天工作流发布次数的趋势", "Top 5 products by sales amount"];
 /// Requests of each.
 const TIMES: usize = 20;
+/// A manager's questions, each with its right answer.
+const COMPANY: &str = include_str!("../planning/questions/company.json");
+/// Callers that ask these, each in a topic of its own.
+const CALLERS: usize = 4;
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// The mixed load: so many reads a second, a question and an execution each so often.
@@ -73,6 +79,7 @@ async fn measure(minutes: u64) -> anyhow::Result<()> {
     for question in QUESTIONS {
         company.print_question(&topic, question).await?;
     }
+    company.print_questions().await?;
     println!();
     println!(
         "| {CONNECTIONS} connections, median of {ROUNDS} rounds | requests/s | server CPU each | memory |"
@@ -162,6 +169,38 @@ impl Company {
         println!(
             "| `{question}`, median of {TIMES} | first event after {first} (slowest {}), answer after {answer} |",
             milliseconds(slowest)
+        );
+        Ok(())
+    }
+
+    /// A manager's questions, asked, answered and read to the end.
+    async fn print_questions(&self) -> anyhow::Result<()> {
+        let sets: Vec<Value> = serde_json::from_str(COMPANY)?;
+        let questions: Vec<&str> = sets
+            .iter()
+            .flat_map(|set| set["questions"].as_array().into_iter().flatten())
+            .filter_map(|messages| messages[0].as_str())
+            .collect();
+        let mut topics = Vec::new();
+        for _ in 0..CALLERS {
+            topics.push(self.topic().await?);
+        }
+        let left = RefCell::new(questions.iter());
+        let (cpu_before, begun) = (self.server.cpu_s()?, Instant::now());
+        let next = || left.borrow_mut().next();
+        try_join_all(topics.iter().map(|topic| async move {
+            while let Some(question) = next() {
+                self.ask(topic, question).await?;
+            }
+            anyhow::Ok(())
+        }))
+        .await?;
+        let (count, took_s) = (questions.len() as f64, begun.elapsed().as_secs_f64());
+        let cpu_s = self.server.cpu_s()? - cpu_before;
+        println!(
+            "| a manager's {count} questions, {CALLERS} callers | {:.0} a second, {:.1} ms of server CPU each |",
+            count / took_s,
+            1e3 * cpu_s / count
         );
         Ok(())
     }
