@@ -67,6 +67,10 @@ impl Visitor for Checks<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Wrong> {
+        // PostgreSQL reads `(value).name` as `name(value)`.
+        if matches!(expr, Expr::CompoundFieldAccess { .. }) && self.parser == SqlParser::Postgres {
+            return ControlFlow::Break("an expression has a field of a value".to_owned().into());
+        }
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         match parts(self.parser, &function.name) {
             Some(parts) if self.functions.may_call(Author::Definition, &parts) => ControlFlow::Continue(()),

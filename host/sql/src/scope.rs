@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
     Ident, JsonTableColumn, ObjectName, Query, Select, SetExpr, Spanned, Statement, TableAlias, TableFactor,
     Visitor,
 };
@@ -17,6 +17,21 @@ use crate::guard::{Object, SqlParser};
 const VARIABLE: char = '@';
 /// The schema of PostgreSQL's own operators.
 const OWN_SCHEMA: &str = "pg_catalog";
+
+/// Table functions of PostgreSQL whose rows have columns, and are not one value each.
+const WITH_COLUMNS: [&str; 11] = [
+    "json_each",
+    "json_each_text",
+    "json_populate_recordset",
+    "json_to_record",
+    "json_to_recordset",
+    "jsonb_each",
+    "jsonb_each_text",
+    "jsonb_populate_recordset",
+    "jsonb_to_record",
+    "jsonb_to_recordset",
+    "xmltable",
+];
 
 /// Why the walk stopped.
 pub(crate) struct Broken {
@@ -49,6 +64,10 @@ pub(crate) struct Walk<'a> {
     found: Vec<(Object, Location)>,
     /// Names that may stand before a parenthesis: judged functions, aliases with columns, types.
     seen: Vec<Location>,
+    /// The values of table functions by their names, each with the names of its columns.
+    values: Vec<(String, Vec<String>)>,
+    /// What stands after a name and a dot: `value.name` is `name(value)` in PostgreSQL.
+    attributes: Vec<(String, Ident)>,
     /// Table factors minus relations: a relation anywhere else is unknown.
     tables: usize,
     relations: usize,
@@ -63,6 +82,8 @@ impl<'a> Walk<'a> {
             frames: Vec::new(),
             found: Vec::new(),
             seen: Vec::new(),
+            values: Vec::new(),
+            attributes: Vec::new(),
             tables: 0,
             relations: 0,
         }
@@ -77,7 +98,46 @@ impl<'a> Walk<'a> {
                 at: None,
             });
         }
+        for (value, name) in &self.attributes {
+            let is_column = |(known, columns): &(String, Vec<String>)| {
+                known == value && (value == &self.folded(name) || columns.contains(&self.folded(name)))
+            };
+            let is_of_value = self.values.iter().any(|(known, _)| known == value);
+            if is_of_value && !self.values.iter().any(is_column) {
+                self.attribute(name)?;
+            }
+        }
         Ok(Walked { objects: self.found, seen: self.seen })
+    }
+
+    /// PostgreSQL reads `(value).name` as `name(value)`.
+    fn attribute(&self, name: &Ident) -> Result<(), Broken> {
+        if self.functions.may_call(self.author, &[self.folded(name)]) {
+            return Ok(());
+        }
+        let message = format!(
+            "`.{name}` after a value may call a function, which may not be used here; a field of a row can be read with \
+             to_jsonb(…) ->> '{}'",
+            name.value.replace('\'', "")
+        );
+        Err(Broken { rule: "denied_function", message, at: Some(name.span.start) })
+    }
+
+    /// Whether a name after a value calls a function in this database, as far as is known.
+    fn has_attributes(&self) -> bool {
+        matches!(self.parser, SqlParser::Postgres | SqlParser::Ansi)
+    }
+
+    /// Remembers what a table function's value is called.
+    fn value(&mut self, name: Option<&ObjectName>, alias: Option<&TableAlias>) {
+        let last = name.and_then(|name| name.0.last()).and_then(|part| part.as_ident());
+        if last.is_some_and(|last| WITH_COLUMNS.contains(&self.folded(last).as_str())) {
+            return;
+        }
+        let Some(called) = alias.map(|alias| &alias.name).or(last) else { return };
+        let columns = alias.map(|alias| alias.columns.as_slice()).unwrap_or_default();
+        let columns = columns.iter().map(|column| self.folded(&column.name)).collect();
+        self.values.push((self.folded(called), columns));
     }
 
     fn folded(&self, ident: &Ident) -> String {
@@ -338,6 +398,14 @@ impl Visitor for Walk<'_> {
             self.alias(alias)?;
         }
         match factor {
+            TableFactor::Table { name, args: Some(_), alias, .. }
+            | TableFactor::Function { name, alias, .. } => self.value(Some(name), alias.as_ref()),
+            TableFactor::TableFunction { alias, .. } | TableFactor::UNNEST { alias, .. } => {
+                self.value(None, alias.as_ref());
+            }
+            _ => {}
+        }
+        match factor {
             TableFactor::Table { name, args, .. } => {
                 self.tables += 1;
                 if args.is_none() && self.is_expression(name) {
@@ -361,7 +429,26 @@ impl Visitor for Walk<'_> {
         match expr {
             Expr::Function(function) => self.call(function),
             Expr::Identifier(ident) => self.word(std::slice::from_ref(ident)),
-            Expr::CompoundIdentifier(idents) => self.word(idents),
+            Expr::CompoundIdentifier(idents) => {
+                if let [.., value, name] = idents.as_slice()
+                    && self.has_attributes()
+                {
+                    self.attributes.push((self.folded(value), name.clone()));
+                }
+                self.word(idents)
+            }
+            Expr::CompoundFieldAccess { access_chain, .. } if self.has_attributes() => {
+                access_chain.iter().try_for_each(|access| match access {
+                    AccessExpr::Dot(Expr::Identifier(name)) => match self.attribute(name) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(broken) => ControlFlow::Break(broken),
+                    },
+                    AccessExpr::Dot(other) => {
+                        stop("parse", "this form of a field is not known here", other.span().start)
+                    }
+                    AccessExpr::Subscript(_) => ControlFlow::Continue(()),
+                })
+            }
             Expr::Cast { data_type, .. } | Expr::Convert { data_type: Some(data_type), .. } => {
                 self.data_type(data_type)
             }

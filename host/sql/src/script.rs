@@ -73,6 +73,18 @@ const BEFORE_PARENTHESES: [&str; 50] = [
     "when",
     "where",
 ];
+/// Functions of PostgreSQL's large objects, which its list refuses by their beginning.
+const LARGE_OBJECTS: [&str; 9] = [
+    "lo_creat",
+    "lo_create",
+    "lo_export",
+    "lo_from_bytea",
+    "lo_get",
+    "lo_import",
+    "lo_open",
+    "lo_put",
+    "lo_unlink",
+];
 /// Tokenizers skip it; the lexer does not.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -464,7 +476,16 @@ impl Judge<'_> {
         if lower.contains(BYTE_ORDER_MARK) {
             return Err("there is a byte order mark in it".to_owned());
         }
-        let is_called = self.lexemes.get(place + 1).is_some_and(|behind| behind.kind == Kind::Symbol('('));
+        let is = |place: Option<usize>, symbols: &[char]| {
+            let lexeme = place.and_then(|place| self.lexemes.get(place));
+            lexeme.is_some_and(|lexeme| matches!(lexeme.kind, Kind::Symbol(symbol) if symbols.contains(&symbol)))
+        };
+        // PostgreSQL reads `(value).name` as `name(value)`, and `alias.name` where the alias is of a value.
+        let is_attribute = self.server == Server::Postgres && is(place.checked_sub(1), &['.']);
+        let is_of_value = is_attribute && is(place.checked_sub(2), &[')', ']']);
+        // Columns may begin with `lo_`, too.
+        let is_no_column = !lower.starts_with("lo_") || LARGE_OBJECTS.contains(&lower.as_str());
+        let is_called = is(Some(place + 1), &['(']) || is_of_value || is_attribute && is_no_column;
         let is_pragma = self.server == Server::Sqlite && lower.starts_with(PRAGMA_FUNCTIONS);
         if is_called && reaches_out(self.server, &lower) || is_pragma {
             return Err(format!("{name} may not be used"));

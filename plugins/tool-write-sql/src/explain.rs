@@ -4,7 +4,7 @@ use crate::calendar::{Day, Range, Unit};
 use crate::labels::{self, Labels, sign};
 use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
-use crate::schema::{Place, Schema};
+use crate::schema::{Kind, Place, Schema};
 use crate::sql::{WEEKDAYS, WEEKDAYS_CHINESE};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words;
@@ -63,12 +63,7 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
             false => format!("the first {count} of each {}", names.join(", ")),
         }
     }));
-    if query.begins_within {
-        parts.push(teller.say(
-            "the first one begins before the range and is not whole",
-            "第一个周期早于所选范围开始，不完整",
-        ));
-    }
+    parts.extend(teller.edges(query));
     if query.averaged.is_some()
         && let Some((unit, range)) = query.calendar
     {
@@ -104,6 +99,30 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// Which calendar units are not whole, or that all are.
+    fn edges(&self, query: &Query) -> Option<String> {
+        Some(match (query.begins_within, query.ends_within) {
+            (true, true) => self.say(
+                "the first one begins before the range, and the last one ends after it: they are not whole",
+                "第一个周期早于所选范围开始，最后一个晚于其结束，均不完整",
+            ),
+            (true, false) => self.say(
+                "the first one begins before the range and is not whole",
+                "第一个周期早于所选范围开始，不完整",
+            ),
+            (false, true) => {
+                self.say("the last one ends after the range and is not whole", "最后一个周期晚于所选范围结束，不完整")
+            }
+            (false, false) => {
+                let unit = query.widened?;
+                match self.chinese {
+                    true => "范围扩展到完整的周期".to_owned(),
+                    false => format!("in whole {}s", unit.word()),
+                }
+            }
+        })
+    }
+
     fn say(&self, english: &str, chinese: &str) -> String {
         (if self.chinese { chinese } else { english }).to_owned()
     }
@@ -112,12 +131,13 @@ impl Teller<'_> {
         self.schema.full_name(place)
     }
 
-    /// By what the rows are ordered, if that is not shown.
+    /// By what the rows are ordered. Numbers of groups and of calendar units that are shown say it themselves.
     fn ordered(&self, query: &Query) -> Option<String> {
         let (expr, greatest) = *query.order.first()?;
-        if query.columns.iter().any(|column| column.expr == expr) {
+        if query.columns.iter().any(|column| column.expr == expr && (column.measure || query.groups.contains(&expr))) {
             return None;
         }
+        let is_time = matches!(expr, Expr::Field(place) if self.schema.field(place).kind() == Kind::Date);
         let by = match (expr, self.chinese) {
             (Expr::Rows, _) => self.say("the number of rows", "记录数"),
             (Expr::Different(place), false) => format!("the number of different {}", self.place(place)),
@@ -130,6 +150,10 @@ impl Teller<'_> {
             _ => return None,
         };
         Some(match (self.chinese, greatest) {
+            (true, true) if is_time => format!("按{by}从晚到早"),
+            (true, false) if is_time => format!("按{by}从早到晚"),
+            (false, true) if is_time => format!("ordered by {by}, the latest first"),
+            (false, false) if is_time => format!("ordered by {by}, the earliest first"),
             (true, true) => format!("按{by}从大到小"),
             (true, false) => format!("按{by}从小到大"),
             (false, true) => format!("ordered by {by}, the greatest first"),

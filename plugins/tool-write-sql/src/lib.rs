@@ -234,6 +234,12 @@ fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Res
     if answers.is_empty() {
         answers = tagged(asked, &mut refused);
     }
+    // The refusal of a source that knows more of the words is more useful, and so are its questions.
+    refused.sort_by_key(|(_, unclear)| match unclear {
+        Unclear::Words(words) => words.len(),
+        Unclear::Word(_) => 1,
+        _ => 0,
+    });
     match chosen(answers, preferred) {
         Ok(Some(found)) => Ok(found),
         Ok(None) => Err(refusal(asked, &refused, preferred)),
@@ -283,11 +289,7 @@ fn tagged(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(String, 
 /// Why no data source can answer, with questions that one can.
 fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&str>) -> Error {
     let Asked { question, today, chinese, .. } = *asked;
-    // The refusal of a source that knows all words is more useful than of one that does not.
-    let told = refused
-        .iter()
-        .find(|(_, unclear)| !matches!(unclear, Unclear::Word(_) | Unclear::Words(_)))
-        .or(refused.first());
+    let told = refused.first();
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |(_, unclear)| explain::refusal(unclear, chinese));
     let error = Error::new("cannot_answer", message);

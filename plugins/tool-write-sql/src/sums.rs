@@ -5,7 +5,7 @@ use crate::words::concept;
 use crate::words::short::words_of;
 
 /// Last words of fields whose values add up.
-const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "profit", "total", "turnover"];
+const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "piece", "profit", "total", "turnover"];
 /// Words of fields whose single values are of no interest.
 const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 
@@ -16,7 +16,7 @@ pub fn flows(field: &Field) -> bool {
 
 /// Whether only sums of a field are asked for: of sales and of pieces.
 pub fn is_of_no_row(field: &Field) -> bool {
-    let is_quantity = |word: &String| concept(word) == "quantity";
+    let is_quantity = |word: &String| matches!(concept(word).as_str(), "quantity" | "piece");
     flows(field) || words_of(&field.name).iter().any(is_quantity)
 }
 

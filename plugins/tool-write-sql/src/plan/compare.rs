@@ -23,6 +23,10 @@ impl Planner<'_> {
         let meaning = &self.meaning;
         let ([group], Some((by, greatest))) = (&meaning.groups[..], meaning.rank) else { return };
         let group = *group;
+        // `the most popular channel among gold members`
+        if self.meaning.common.map(Group::Field) == Some(group) {
+            return;
+        }
         // `orders per customer` is a number.
         let is_number = meaning.per && matches!(group, Group::Table(_));
         let plain = meaning.unit.is_none()

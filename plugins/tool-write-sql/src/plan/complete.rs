@@ -199,7 +199,7 @@ impl Planner<'_> {
         if let ([], [Measure::Made(Func::Average, place)], Some(_)) =
             (&meaning.groups[..], &meaning.measures[..], meaning.unit)
             && meaning.per
-            && sums::flows(self.schema.field(*place))
+            && sums::is_of_no_row(self.schema.field(*place))
         {
             meaning.measures = vec![Measure::Made(Func::Sum, *place)];
             meaning.averages_groups = true;
@@ -572,8 +572,11 @@ impl Planner<'_> {
         // `shops that are hiring employees`: the table between those two.
         let between =
             |table: &usize| grouped.iter().any(|group| way(*group).iter().any(|step| step.to() == *table));
+        // `the most popular channel among gold members`
+        let has_condition =
+            |table: &usize| meaning.common.is_some() && meaning.filters.iter().any(|filter| filter.place.table == *table);
         if ranked
-            && !others.iter().all(|table| grouped.contains(table) || between(table))
+            && !others.iter().all(|table| grouped.contains(table) || between(table) || has_condition(table))
             && meaning.rank.is_some()
         {
             return Err(Unclear::Shape);

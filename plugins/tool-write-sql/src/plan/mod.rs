@@ -62,6 +62,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.sums_of_things()?;
     planner.rank_of_sides();
     planner.rank_by_sales(&known.names);
+    planner.first_in_time();
     planner.refuses_kinds()?;
     planner.order_by_sums();
     planner.rank_in_each();
@@ -152,7 +153,15 @@ impl Planner<'_> {
         let order = self.order_of_rows();
         // A question that says what to show gets that.
         let also = ranked.into_iter().filter(|place| meaning.items.is_empty() && !shown.contains(place));
-        let fields: Vec<Place> = shown.iter().copied().chain(also).collect();
+        let mut fields: Vec<Place> = shown.iter().copied().chain(also).collect();
+        // Beside the key: an answer's first sentence has room for some.
+        if let Some(at) = ranked.and_then(|ranked| fields.iter().position(|place| *place == ranked))
+            && meaning.items.is_empty()
+            && at > 1
+        {
+            let place = fields.remove(at);
+            fields.insert(1, place);
+        }
         self.limits(&[entity])?;
         self.compares_rows(entity)?;
         let present = self.each_value(entity)?;
@@ -258,6 +267,8 @@ impl Planner<'_> {
             limit: ROWS_MAX,
             limit_asked: self.meaning.limit.is_some(),
             begins_within: false,
+            ends_within: false,
+            widened: None,
             share: self.meaning.share.clone(),
             whole: self.meaning.whole.clone(),
             of_groups: false,

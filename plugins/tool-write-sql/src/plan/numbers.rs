@@ -2,7 +2,7 @@
 
 use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
-use crate::calendar::Cycle;
+use crate::calendar::{Cycle, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
 use crate::understand::meaning::{By, Filter, Group, Measure, Test, Unclear};
@@ -241,8 +241,9 @@ impl Planner<'_> {
             query.shape = Shape::Series;
             query.unit = Some(unit);
             let is_median = |column: &Column| matches!(column.expr, Expr::Made(Func::Median, _));
-            if !meaning.groups.is_empty() || query.columns.iter().any(is_median) {
-                // A calendar per group would be mostly empty: shows only days with rows.
+            let has_some_days = unit == Unit::Day && !meaning.weekdays.is_empty();
+            if !meaning.groups.is_empty() || has_some_days || query.columns.iter().any(is_median) {
+                // A calendar per group, or of weekends, would be mostly empty: shows only days with rows.
                 query.calendar = None;
                 query.groups.insert(0, Expr::Start(unit, time));
                 query.columns.insert(

@@ -155,6 +155,10 @@ pub struct Query {
     pub limit_asked: bool,
     /// The first unit begins before the range.
     pub begins_within: bool,
+    /// The last unit ends after the range.
+    pub ends_within: bool,
+    /// The range was widened to whole ones of these units.
+    pub widened: Option<Unit>,
     /// The condition of a percentage.
     pub share: Option<Filter>,
     /// The condition of the rows to which those of `share` are in a ratio; without it they are a percentage of all.

@@ -2,6 +2,7 @@
 
 use super::Planner;
 use super::query::{Expr, Query, Related};
+use crate::answer::layer;
 use crate::joins::{leads_astray, leads_beside};
 use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
@@ -133,7 +134,10 @@ impl Planner<'_> {
             if table == entity || self.way(&[entity], table)?.iter().all(|step| step.up) {
                 continue;
             }
-            let test = Test::Among(values.clone(), true);
+            let (test, values) = (Test::Among(values.clone(), true), values.clone());
+            let place = self.in_layer_of(entity, self.meaning.filters[at].place, &values);
+            self.meaning.filters[at].place = place;
+            let table = place.table;
             if self.meaning.without.replace(table).is_some() {
                 return Err(Unclear::Shape);
             }
@@ -141,6 +145,26 @@ impl Planner<'_> {
             self.meaning.filters[at].test = test;
         }
         Ok(())
+    }
+
+    /// The same field in the layer of what lacks it: an order without tea lacks it among the items of all orders, and not only
+    /// among those that were paid.
+    fn in_layer_of(&self, entity: usize, place: Place, values: &[String]) -> Place {
+        let layer_of = |table: usize| layer(&self.schema.table(table).name);
+        let field = self.schema.field(place);
+        if layer_of(entity) == layer_of(place.table) {
+            return place;
+        }
+        let is_same = |other: &Place| {
+            let known = self.schema.field(*other);
+            known.name.eq_ignore_ascii_case(&field.name) && values.iter().all(|value| known.values.contains(value))
+        };
+        let tables = (0..self.schema.tables.len()).filter(|table| layer_of(*table) == layer_of(entity));
+        let mut same = tables.flat_map(|table| self.schema.places(table)).filter(is_same);
+        match (same.next(), same.next()) {
+            (Some(only), None) if self.way(&[entity], only.table).is_ok() => only,
+            _ => place,
+        }
     }
 
     /// `above the average`: of the rows that are asked for, and not of the lines of something that they have.

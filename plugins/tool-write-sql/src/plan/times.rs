@@ -4,7 +4,7 @@ use super::query::Query;
 use super::{Planner, ROWS_MAX};
 use crate::calendar::{Day, Range, Unit};
 use crate::schema::{Kind, Place};
-use crate::understand::meaning::{Filter, Test, Unclear};
+use crate::understand::meaning::{By, Filter, Test, Unclear};
 use crate::words::{concept, english};
 
 /// First words of time fields, the most usual ones first.
@@ -38,7 +38,17 @@ impl Planner<'_> {
         if meaning.new.is_some_and(|table| !begins || table != place.table) {
             return Err(Unclear::NoTime(self.schema.table(place.table).name.clone()));
         }
+        // `cities in October`: not those of customers who registered then.
+        let of_kinds = meaning.tables.is_empty() && meaning.verbs.is_empty() && self.asks_for_kinds();
+        if begins && of_kinds && meaning.measures.is_empty() {
+            return Err(Unclear::NoTime(self.schema.table(place.table).name.clone()));
+        }
         let range = meaning.range.map(|range| self.whole_parts(range, unit));
+        // `the week in October with the most orders`: a week that is cut could not be first.
+        let is_ranked = matches!(meaning.rank, Some((By::Measure(_), _))) && meaning.against.is_none();
+        let widened = range.zip(unit).filter(|_| is_ranked).map(|(range, unit)| self.widened(range, unit));
+        query.widened = widened.filter(|_| widened != range).and(unit);
+        let range = widened.or(range);
         // `average orders per week last month`: its first and last weeks are not whole.
         if let (true, Some(unit), Some(range)) = (meaning.averages_groups, unit, range) {
             let is_whole = |day: Option<Day>| day.is_none_or(|day| unit.start(day) == day);
@@ -47,10 +57,9 @@ impl Planner<'_> {
                 return Err(Unclear::Shape);
             }
         }
-        query.begins_within = match (range.and_then(|range| range.from), unit) {
-            (Some(from), Some(unit)) => unit.start(from) != from,
-            _ => false,
-        };
+        let is_cut = |day: Option<Day>| day.zip(unit).is_some_and(|(day, unit)| unit.start(day) != day);
+        query.begins_within = is_cut(range.and_then(|range| range.from));
+        query.ends_within = is_cut(range.and_then(|range| range.before).filter(|day| *day <= self.today));
         // A range on events that did not happen applies in the subquery, not to a join.
         query.time = Some(place).filter(|place| Some(place.table) != meaning.without);
         if query.time.is_none() && unit.is_some() {
@@ -110,6 +119,34 @@ impl Planner<'_> {
                 Range::days(unit.later(self.today, 1 - count), self.today.plus(1))
             }
             _ => range,
+        }
+    }
+
+    /// `the first order ever`: by its time.
+    pub(super) fn first_in_time(&mut self) {
+        let meaning = &self.meaning;
+        let is_plain = meaning.top
+            && meaning.first
+            && meaning.limit.is_none()
+            && meaning.rank.is_none()
+            && meaning.order.is_none()
+            && meaning.measures.is_empty()
+            && meaning.groups.is_empty()
+            && meaning.unit.is_none();
+        let [table] = meaning.tables[..] else { return };
+        if is_plain && let Ok(time) = self.usual_time(table) {
+            self.meaning.rank = Some((By::Field(time), false));
+            self.meaning.limit = Some(1);
+        }
+    }
+
+    /// From the start of the unit in which days begin to the end of that in which they end.
+    fn widened(&self, range: Range, unit: Unit) -> Range {
+        let end = |before: Day| if unit.start(before) == before { before } else { unit.later(before, 1) };
+        Range {
+            from: range.from.map(|from| unit.start(from)),
+            before: range.before.map(|before| if before <= self.today { end(before) } else { before }),
+            ..range
         }
     }
 

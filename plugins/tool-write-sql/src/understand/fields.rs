@@ -45,6 +45,11 @@ impl Reader<'_> {
         };
         let owned = |fit: Fit| named.contains(&Named::Field(place, fit));
         let number = self.schema.field(place).is_number();
+        // `销售明细数量`: how many there are, and no sum of their pieces.
+        let is_count = self.is_chinese() && number && owned(Fit::Own) && !owned(Fit::Whole);
+        if is_count && self.pieces[self.at].counts == Some(place.table) {
+            return self.measure(Measure::Count(place.table));
+        }
         if owned(Fit::Own)
             && !number
             && !self.focus.has(place.table)

@@ -114,6 +114,11 @@ impl Reader<'_> {
                 self.meaning.items.pop();
                 self.test(place, Test::Number(compare, number))
             }
+            // `orders with more than two products`
+            Last::Table(table) if !self.is_chinese_here() && self.is_followed_by_other(table) => {
+                self.waiting.push(Waiting::Compared(compare, number));
+                Ok(())
+            }
             // `orders over 500`
             Last::Table(table)
                 if !self.is_chinese_here() && !self.is_of_others(table) && self.amount_of(table).is_ok() =>
@@ -187,7 +192,12 @@ impl Reader<'_> {
             Chunk::Named(named) => Some(named),
             _ => None,
         });
-        let other = |named: &Named| matches!(named, Named::Table(other) if *other != table);
+        let other = |named: &Named| match named {
+            Named::Table(other) => *other != table,
+            // `with more than one category`
+            Named::Field(place, fit) => *fit != Fit::Part && self.schema.field(*place).kind() == Kind::Text,
+            _ => false,
+        };
         named.take(2).any(|named| named.iter().any(other))
     }
 

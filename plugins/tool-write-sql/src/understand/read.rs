@@ -8,6 +8,7 @@ use super::choose::Focus;
 use super::link::{Chunk, Piece};
 use super::meaning::{Against, By, Filter, Meaning, Measure, Occasion, Test, Unclear};
 use super::names::{Fit, Named};
+use super::verbs::is_participle;
 use crate::joins::Links;
 use crate::known::Known;
 use crate::schema::{Kind, Place, Schema};
@@ -415,11 +416,19 @@ impl Reader<'_> {
             && self.pieces[..self.at].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)))
     }
 
-    /// `customers whose orders were all shipped`: each of them.
+    /// `customers whose orders were all shipped`, `customers who used all channels`: each of them.
     fn is_universal(&self) -> bool {
-        let is_value = matches!(self.next_piece(), Some(Chunk::Named(named))
-            if named.iter().any(|named| matches!(named, Named::Value(..))));
+        let Some(Chunk::Named(next)) = self.next_piece() else { return false };
+        let is_value = next.iter().any(|named| matches!(named, Named::Value(..)));
         let before = self.at.checked_sub(1).map(|at| &self.pieces[at]);
+        let acts = before.is_some_and(|piece| {
+            let text = piece.text.to_lowercase();
+            let last = text.rsplit(' ').next().unwrap_or_default();
+            is_participle(last) || matches!(last, "used" | "use" | "uses" | "have" | "has" | "buy" | "buys" | "bought")
+        });
+        if acts && !self.meaning.tables.is_empty() && self.meaning.measures.is_empty() {
+            return true;
+        }
         let says = before.is_some_and(|piece| {
             matches!(piece.chunk, Chunk::Op(Op::Is))
                 || matches!(piece.text.to_lowercase().as_str(), "were" | "was" | "are" | "is")
@@ -462,8 +471,11 @@ impl Reader<'_> {
             }
             // `Which cities do they come from?`
             Some(Chunk::Mark | Chunk::Range(_)) | None => {
-                let names =
-                    self.pieces[..self.at].iter().filter(|piece| matches!(piece.chunk, Chunk::Named(_)));
+                // Not `What did customer 5 buy?`, which names nothing that was bought.
+                let is_thing = |named: &Named| !matches!(named, Named::Value(..));
+                let names = self.pieces[..self.at]
+                    .iter()
+                    .filter(|piece| matches!(&piece.chunk, Chunk::Named(named) if named.iter().any(is_thing)));
                 names.count() >= 2
             }
             _ => false,
@@ -479,8 +491,23 @@ impl Reader<'_> {
     }
 
     /// `and` after a negation of several things would be ambiguous.
-    fn and(&self) -> Result<(), Unclear> {
-        if self.not { self.unclear() } else { Ok(()) }
+    fn and(&mut self) -> Result<(), Unclear> {
+        if self.not {
+            return self.unclear();
+        }
+        // `the most expensive product and its price`: its name, too.
+        let is_own = |table: usize| matches!(self.next(), Some(Chunk::Named(named)) if named.iter().any(|named| matches!(named, Named::Field(place, _) if place.table == table)));
+        let says_whose = self.pieces.get(self.at + 1).is_some_and(|piece| piece.text.eq_ignore_ascii_case("its"));
+        if let Last::Table(table) = self.last
+            && says_whose
+            && is_own(table)
+            && self.meaning.items.is_empty()
+            && self.meaning.measures.is_empty()
+            && let Some(title) = self.schema.title(table)
+        {
+            return self.item(title);
+        }
+        Ok(())
     }
 
     /// Whether `and` follows a group: `by channel and month`.

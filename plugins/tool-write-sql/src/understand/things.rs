@@ -529,7 +529,23 @@ impl Reader<'_> {
         named.iter().filter(stays).cloned().collect()
     }
 
+    /// `revenue by store`, where `store` is a channel: a value is no kind; `songs by Adele` are hers.
+    fn is_kind_after_by(&self, named: &[Named]) -> bool {
+        let is_kind = |named: &Named| match named {
+            Named::Value(place, _) => self.schema.title(place.table) != Some(*place),
+            _ => false,
+        };
+        let before = self.at.checked_sub(2).map(|at| self.pieces[at].text.to_lowercase());
+        let acts = before.is_some_and(|text| is_participle(text.rsplit(' ').next().unwrap_or_default()));
+        let is_last = !matches!(self.next_piece(), Some(Chunk::Named(_)));
+        let is_by = self.at > 0 && self.pieces[self.at - 1].text.eq_ignore_ascii_case("by");
+        is_by && is_last && !acts && named.iter().all(is_kind)
+    }
+
     fn value_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
+        if self.is_kind_after_by(named) {
+            return self.unclear();
+        }
         let named = &self.as_written(named)[..];
         let value = self.focus.value(self.at, self.pieces, self.schema, named);
         let Some((place, value)) = value.or_else(|| self.nearest_value(named)) else {

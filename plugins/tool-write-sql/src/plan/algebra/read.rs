@@ -159,6 +159,8 @@ impl Reader<'_> {
             limit,
             limit_asked: !value["limit"].is_null() && limit < ROWS_MAX,
             begins_within: false,
+            ends_within: false,
+            widened: None,
             share: some(&value["share"], |share| self.filter(share, "share"))?,
             whole: some(&value["whole"], |whole| self.filter(whole, "whole"))?,
             of_groups,

@@ -26,6 +26,8 @@ struct Rows<'r> {
     summed: Vec<&'r str>,
     /// The unit of a series.
     unit: Option<&'r str>,
+    /// The least come first.
+    ascends: bool,
     /// There are more rows.
     is_cut: bool,
     /// The row limit is reached: there may be more.
@@ -75,7 +77,9 @@ impl<'r> Rows<'r> {
         let unit = written["unit"].as_str();
         let is_cut = table["truncated"].as_bool().unwrap_or(false);
         let is_full = !is_cut && written["limit"].as_u64().is_some_and(|limit| rows.len() as u64 >= limit);
-        Rows { language, columns, rows, measures, labels, summed, unit, is_cut, is_full }
+        let first = &written["query"]["order"][0];
+        let ascends = first.is_object() && first["descending"] != true;
+        Rows { language, columns, rows, measures, labels, summed, unit, ascends, is_cut, is_full }
     }
 
     /// A remark that these are not all.
@@ -249,15 +253,20 @@ impl<'r> Rows<'r> {
         let count = self.rows.len();
         let (leader, figure) = (capitalised(&self.told(row, &self.labels)), self.told(row, &self.measures));
         let value = |row: &[Value]| row.get(measure).and_then(Figure::of).map(|figure| figure.value);
-        let is_least = value(row).zip(value(self.rows[count - 1])).is_some_and(|(one, last)| one < last);
+        let is_least = match count {
+            1 => self.ascends,
+            _ => value(row).zip(value(self.rows[count - 1])).is_some_and(|(one, last)| one < last),
+        };
         if let Some(tied) = self.tied(measure, is_least) {
             return Some(tied);
         }
         Some(match (self.language, count, is_least) {
-            (Language::English, 1, _) => format!("{leader}, {figure}, was first."),
+            (Language::English, 1, false) => format!("{leader}, {figure}, was first."),
+            (Language::English, 1, true) => format!("{leader}, {figure}, was the least."),
             (Language::English, _, false) => format!("{leader}, {figure}, was first of {count}."),
             (Language::English, _, true) => format!("{leader}, {figure}, was the least of {count}."),
-            (Language::Chinese, 1, _) => format!("{leader}，{figure}，排第一。"),
+            (Language::Chinese, 1, false) => format!("{leader}，{figure}，排第一。"),
+            (Language::Chinese, 1, true) => format!("{leader}，{figure}，最少。"),
             (Language::Chinese, _, false) => format!("{leader}，{figure}，在 {count} 项中排第一。"),
             (Language::Chinese, _, true) => format!("{leader}，{figure}，在 {count} 项中最少。"),
         })
