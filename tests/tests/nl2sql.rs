@@ -323,6 +323,32 @@ fn a_table_of_an_answer_is_a_file_for_those_who_may_read_the_topic() {
 }
 
 #[test]
+fn a_file_holds_the_rows_that_an_answer_does_not_show() {
+    for lake in lakes() {
+        let id = lake.source("shop.db");
+        lake.physical_table(id, "orders", &[("id", "INTEGER"), ("city", "TEXT")]);
+        lake.run(
+            "shop.db",
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) \
+             INSERT INTO orders SELECT i, 'city ' || i FROM n",
+        );
+        let ann = lake.server.client_as(&lake.server.token("viewer", "ann"));
+        let bearer = format!("Bearer {}", lake.server.token("admin", "reader"));
+        let id = deliver(&ann, &topic(&ann, "orders"), "Number of orders per city");
+        assert_eq!(ended(&ann, &id)["status"], "success");
+        let events = stream(&lake.server, &id, "", &[("Authorization", &bearer)]).all();
+        let answer = &events.last().expect("events").data;
+        let table = answer["artifacts"].as_array().expect("a list").iter().find(|one| one["kind"] == "table");
+        let table = table.expect("a table");
+        assert_eq!((&table["row_count"], &table["truncated"]), (&json!(1_000), &json!(true)), "{answer}");
+        let call = events.iter().find(|event| event.data["tool"] == "run_sql").expect("a call");
+        let file = ann.get(&format!("{TASKS}/{id}/results/{}?format=ndjson", text(&call.data["call_id"])));
+        let lines = String::from_utf8(file.body.clone()).expect("it is UTF-8").lines().count();
+        assert_eq!((lines, file.header("x-truncated")), (2_500, Some("false")));
+    }
+}
+
+#[test]
 fn edited_sql_passes_the_guard_and_is_logged_as_the_callers() {
     const RUN: &str = "/api/v1/nl2sql/run";
     for lake in lakes() {

@@ -7,8 +7,9 @@ use lakeport_sdk::serde_json::{self, Value, json};
 use lakeport_sdk::tool::query::{self, QueryRequest};
 use lakeport_sdk::tool::{Context, Error, Outcome, Tool, ToolInfo};
 
-/// The largest row limit.
+/// The largest row limit, and the one of calls that name none: a file of the result has the rest.
 const ROWS_MAX: u32 = 10_000;
+const ROWS_DEFAULT: u32 = 1_000;
 /// The most bytes of rows that are requested from the host.
 const ANSWER_MAX_BYTES: u32 = 2 * 1024 * 1024;
 /// The longest statement, in characters.
@@ -64,7 +65,8 @@ impl Tool for RunSql {
 /// The requested limit within the useful one; 0 is the host's own limit.
 fn most_rows(asked: Option<u64>, of_use: u32) -> u32 {
     let bound = if of_use == 0 { ROWS_MAX } else { of_use.min(ROWS_MAX) };
-    asked.map_or(bound, |asked| u32::try_from(asked).unwrap_or(bound).clamp(1, bound))
+    let asked = asked.map_or(ROWS_DEFAULT, |asked| u32::try_from(asked).unwrap_or(bound));
+    asked.clamp(1, bound)
 }
 
 fn no_datasource(language: &str) -> &'static str {
@@ -90,7 +92,7 @@ fn input_schema() -> Value {
                 "maxLength": SQL_MAX_CHARS,
                 "description": "one statement that reads",
             },
-            "maxRows": {"type": "integer", "minimum": 1, "maximum": ROWS_MAX, "description": "rows at most"},
+            "maxRows": {"type": "integer", "minimum": 1, "maximum": ROWS_MAX, "description": "rows at most; absent: 1,000"},
         },
         "required": ["sql"],
         "additionalProperties": false,
@@ -108,6 +110,8 @@ mod tests {
         assert_eq!(most_rows(None, 1_000), 1_000);
         assert_eq!(most_rows(Some(5), 1_000), 5);
         assert_eq!(most_rows(Some(5_000), 1_000), 1_000);
-        assert_eq!(most_rows(None, 0), ROWS_MAX);
+        assert_eq!(most_rows(None, 0), ROWS_DEFAULT);
+        assert_eq!(most_rows(None, 10), 10);
+        assert_eq!(most_rows(Some(5_000), 0), 5_000);
     }
 }

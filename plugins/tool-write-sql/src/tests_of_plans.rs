@@ -107,7 +107,7 @@ fn a_plan_that_is_wrong_is_refused_at_its_place() {
     assert_eq!(
         sql(&schema, &with(json!({}))).unwrap(),
         "SELECT \"ods_orders\".\"channel\" AS \"channel\", COUNT(*) AS \"orders\"\nFROM \"ods_orders\"\nGROUP BY \
-         \"ods_orders\".\"channel\"\nLIMIT 1001"
+         \"ods_orders\".\"channel\"\nLIMIT 100001"
     );
     let median = json!({"name": "middle", "median": "ods_orders.order_amount"});
     let of_amount = |test: Value| {

@@ -26,6 +26,8 @@ use query::{Expr, Query, Shape};
 
 /// Rows of an answer at most.
 pub const ROWS_MAX: u64 = 1_000;
+/// Rows of a file of its result at most.
+const FILE_ROWS_MAX: u64 = 100_000;
 /// Rows of a ranking without a number.
 const RANKING_ROWS: u64 = 10;
 /// Fields of a row if the question names none.

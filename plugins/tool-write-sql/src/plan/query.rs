@@ -1,6 +1,6 @@
 //! A query as data: [`super::plan`] decides it, [`crate::sql`] writes it.
 
-use super::ROWS_MAX;
+use super::{FILE_ROWS_MAX, ROWS_MAX};
 use crate::calendar::{Cycle, Range, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
@@ -254,8 +254,9 @@ impl Query {
         }
     }
 
-    /// One row more than are shown, to detect further ones; for a number in the question, exactly as many.
+    /// As many as a file of the result holds, and one more to detect further ones: `run_sql` reads only those that are
+    /// shown. For a number in the question, exactly as many.
     pub fn rows_read(&self) -> u64 {
-        if self.limit_asked || self.limit < ROWS_MAX { self.limit } else { self.limit + 1 }
+        if self.limit_asked || self.limit < ROWS_MAX { self.limit } else { FILE_ROWS_MAX + 1 }
     }
 }

@@ -67,10 +67,7 @@ pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, E
             let ran = run(state, caller, rights, &statement, limits, EXPORTED).await;
             // Its data source is gone.
             let ran = ran.map_err(|error| if error.code() == "invalid_input" { missing() } else { error })?;
-            let ran = Table::of(ran.rows);
-            // A LIMIT of the statement may read one row more than were shown.
-            let truncated = ran.truncated || ran.rows.len() <= table.rows.len() + 1;
-            Table { truncated, ..ran }
+            Table::of(ran.rows)
         }
         None => table,
     };
