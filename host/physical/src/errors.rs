@@ -13,6 +13,7 @@ const SYSTEM: &str = "SQLite";
 const POSTGRES: &str = "PostgreSQL";
 const MYSQL: &str = "MySQL";
 /// SQLite's primary result codes that are mapped one by one.
+const SQLITE_ERROR: u32 = 1;
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_LOCKED: u32 = 6;
 const SQLITE_NOMEM: u32 = 7;
@@ -20,6 +21,8 @@ const SQLITE_READONLY: u32 = 8;
 const SQLITE_INTERRUPT: u32 = 9;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_TOOBIG: u32 = 18;
+const SQLITE_MISMATCH: u32 = 20;
+const SQLITE_RANGE: u32 = 25;
 const SQLITE_NOTADB: u32 = 26;
 /// Extended result codes for a file that must be written before it can be read: a program died within a
 /// transaction.
@@ -46,6 +49,38 @@ const MYSQL_DENIED: [&str; 4] = ["1044", "1045", "1698", "1130"];
 const MYSQL_FULL: [&str; 2] = ["1040", "1203"];
 /// The session ended: the server stops, or an administrator killed it.
 const MYSQL_ENDED: [&str; 4] = ["1053", "1077", "1927", "4031"];
+
+/// Classes of PostgreSQL's codes about the statement: what is not supported, a subquery with several rows, values that
+/// do not fit, syntax and names.
+const POSTGRES_STATEMENT: [&str; 4] = ["0A", "21", "22", "42"];
+/// The data source's user may not read the table, which no other text changes.
+const POSTGRES_NO_PRIVILEGE: &str = "42501";
+/// MySQL's codes about the statement. Names: ambiguous, unknown (field, table, table of a field, function), not unique,
+/// missing.
+const MYSQL_NAMES: [&str; 10] =
+    ["1052", "1054", "1066", "1109", "1146", "1247", "1248", "1305", "1584", "4078"];
+/// Syntax and grouping: a field that is not grouped, aggregates in a wrong place or without GROUP BY, no text, numbers of
+/// columns or rows, wrong use, wrong arguments, an ORDER BY without the field.
+const MYSQL_SYNTAX: [&str; 15] = [
+    "1055", "1056", "1064", "1065", "1111", "1140", "1149", "1210", "1221", "1222", "1235", "1241", "1242",
+    "1582", "3065",
+];
+/// Values: of the wrong form, for the wrong type, out of range, a division by zero.
+const MYSQL_VALUES: [&str; 6] = ["1292", "1365", "1366", "1411", "1525", "1690"];
+
+/// Whether the database does not accept the statement as it is written: its syntax, a name, a value.
+pub fn is_of_statement(cause: &Error) -> bool {
+    let Some(said) = &cause.upstream else { return false };
+    let code = said.code.as_deref().unwrap_or_default();
+    match said.system.as_str() {
+        POSTGRES => {
+            POSTGRES_STATEMENT.iter().any(|class| code.starts_with(class)) && code != POSTGRES_NO_PRIVILEGE
+        }
+        MYSQL => [&MYSQL_NAMES[..], &MYSQL_SYNTAX, &MYSQL_VALUES].iter().any(|codes| codes.contains(&code)),
+        _ => self::code(cause)
+            .is_some_and(|code| matches!(code & PRIMARY, SQLITE_ERROR | SQLITE_MISMATCH | SQLITE_RANGE)),
+    }
+}
 
 /// Whether another program held a lock on the database, or the table, longer than the wait.
 pub fn is_locked(cause: &Error) -> bool {
@@ -218,6 +253,40 @@ fn without_places(mut message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_in_a_statement_is_told_from_what_fails_around_it() {
+        let said = |system: &str, code: &str| Error {
+            upstream: Some(Upstream {
+                system: system.to_owned(),
+                status: None,
+                code: Some(code.to_owned()),
+                message: "no".to_owned(),
+            }),
+            ..error("upstream_failed", "no")
+        };
+        for (system, code) in [
+            (SYSTEM, "1"),
+            (SYSTEM, "257"),
+            (POSTGRES, "42703"),
+            (POSTGRES, "22012"),
+            (MYSQL, "1054"),
+            (MYSQL, "1064"),
+        ] {
+            assert!(is_of_statement(&said(system, code)), "{system} {code}");
+        }
+        for (system, code) in [
+            (SYSTEM, "10"),
+            (SYSTEM, "5"),
+            (POSTGRES, "42501"),
+            (POSTGRES, "57014"),
+            (MYSQL, "1142"),
+            (MYSQL, "2013"),
+        ] {
+            assert!(!is_of_statement(&said(system, code)), "{system} {code}");
+        }
+        assert!(!is_of_statement(&error("timeout", "too late")));
+    }
 
     #[test]
     fn a_drivers_message_does_not_name_its_source() {

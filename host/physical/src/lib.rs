@@ -30,7 +30,7 @@ mod worker;
 
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
-pub use errors::{PROTOCOL_ERROR, STATEMENT_TOO_HEAVY, is_locked};
+pub use errors::{PROTOCOL_ERROR, STATEMENT_TOO_HEAVY, is_locked, is_of_statement};
 pub use executor::{Outcome, PlanExecutor, Request, RunError, RunStatus, StatementOutcome, StatementStatus};
 pub use lent::{Lent, Loan, Reading};
 pub use mark::{Mark as TaskMark, Outcome as TaskOutcome, outcome as task_outcome};

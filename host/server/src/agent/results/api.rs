@@ -8,7 +8,7 @@ use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::QueryResult;
 use lakeport_http::{Bare, Caller, Json, Nothing};
-use lakeport_physical::QueryLimits;
+use lakeport_physical::{QueryLimits, is_of_statement};
 use tokio::time::Instant;
 
 use super::places::Places;
@@ -36,6 +36,7 @@ static RUNS: Places = Places::new(8);
 /// Where the statements come from, in the log of queries.
 const EDITED: &str = "run";
 const EXPORTED: &str = "export";
+const FIELDS_LISTED: &str = "GET /api/v1/tables/{id} lists the fields of a table";
 
 /// `GET /api/v1/nl2sql/tasks/{task_id}/results/{call_id}`
 pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, Error> {
@@ -64,7 +65,7 @@ pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, E
                 timeout: time_left(&call, FILE_TIMEOUT),
             };
             let rights = both(task.rights().as_deref(), caller.datasources.as_deref());
-            let ran = run(state, caller, rights, &statement, limits, EXPORTED).await;
+            let ran = run(state, caller, rights, &statement, limits, EXPORTED).await.map_err(failed);
             // Its data source is gone.
             let ran = ran.map_err(|error| if error.code() == "invalid_input" { missing() } else { error })?;
             Table::of(ran.rows)
@@ -88,7 +89,7 @@ pub async fn run_statement(call: Call<Nothing, Nothing, Json<RunStatement>>) -> 
         timeout: time_left(&call, SHOWN_TIMEOUT),
     };
     let rights = caller.datasources.as_deref().map(<[String]>::to_vec);
-    let ran = run(state, caller, rights, &statement, limits, EDITED).await?;
+    let ran = run(state, caller, rights, &statement, limits, EDITED).await.map_err(refused_or_failed)?;
     let Statement { datasource, sql } = statement;
     Ok(Bare::new(&RunView::new(datasource, sql, Table::of(ran.rows), ran.took_ms)))
 }
@@ -106,7 +107,7 @@ async fn run(
     statement: &Statement,
     limits: QueryLimits,
     origin: &'static str,
-) -> Result<QueryResult, Error> {
+) -> Result<QueryResult, PluginError> {
     let gone = GoneWithCaller::default();
     let asked = Asked {
         task_id: uuid::Uuid::now_v7().to_string(),
@@ -117,7 +118,7 @@ async fn run(
     let access = TopicAccess::new(Arc::clone(state), asked);
     let ran = access.run_as(&statement.datasource, &statement.sql, limits, origin).await;
     access.unlogged().log().await;
-    ran.map_err(failed)
+    ran
 }
 
 /// Sets its flag when it is dropped.
@@ -128,6 +129,15 @@ impl Drop for GoneWithCaller {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// The failure of a statement that the caller wrote: what the database does not accept in it is the caller's to correct.
+fn refused_or_failed(cause: PluginError) -> Error {
+    if !is_of_statement(&cause) {
+        return failed(cause);
+    }
+    let message = format!("{}; correct it and send it again ({FIELDS_LISTED})", cause.message);
+    Error::invalid(vec![Detail::new("sql", message)])
 }
 
 /// What the guard and the names refuse is the caller's; the database's failures are passed on like those of other calls.
