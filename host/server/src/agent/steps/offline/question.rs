@@ -66,6 +66,8 @@ const LINEAGE: &[&str] = &[
     "依赖",
     "影响",
 ];
+/// `which table feeds t` goes up, `which tables are fed by t` down. Beside a table only: animals feed on grass.
+const FEEDS: &[&str] = &["feed", "fed by"];
 /// Those with no other meaning.
 const LINEAGE_ITSELF: &[&str] = &["lineage", "upstream", "downstream", "血缘", "上游", "下游"];
 /// Stems of words: `depends`, `dependency`.
@@ -84,6 +86,9 @@ const TABLES: &[&str] = &[
     "show the table",
     "show all table",
     "tables are there",
+    "find table",
+    "find a table",
+    "find the table",
     "tables do you",
     "tables about",
     "tables for",
@@ -109,6 +114,157 @@ const FIELDS: &[&str] = &[
     "什么字段",
     "哪些列",
     "字段有哪些",
+];
+/// Words of a search for tables: `which tables are about customers`. Other questions about tables are for SQL over the
+/// catalogue.
+const SEARCHES: &[&str] = &[
+    "about",
+    "for",
+    "on",
+    "with",
+    "have",
+    "has",
+    "having",
+    "hold",
+    "holding",
+    "contain",
+    "containing",
+    "store",
+    "keep",
+    "include",
+    "cover",
+    "related",
+    "describe",
+    "track",
+    "record",
+    "concern",
+    "concerning",
+    "know",
+    "shows",
+    "tables show",
+    "find table",
+    "find a table",
+    "find the table",
+    "find tables",
+    "find the tables",
+    "有关",
+    "关于",
+    "相关",
+    "表有",
+    "里有",
+    "中有",
+    "存",
+    "含",
+    "记录",
+    "涉及",
+    "放",
+    "在哪",
+    "看",
+    "用哪",
+];
+/// Words that deny something.
+const NEGATIONS: &[&str] = &[
+    "no", "not", "never", "none", "nothing", "without", "neither", "nor", "lack", "lacking", "missing",
+    "empty", "unused", "cannot", "没", "无", "未", "不", "缺", "空",
+];
+/// Chinese questions of the form `A不A`, which deny nothing.
+const WHETHER: &[&str] = &["有没有", "会不会", "是不是", "能不能"];
+/// Words of other conditions, which a search for words would leave out: comparisons, times, what is done to a table, what
+/// the catalogue knows of it.
+const CONDITIONS: &[&str] = &[
+    "more",
+    "less",
+    "fewer",
+    "than",
+    "over",
+    "under",
+    "above",
+    "below",
+    "exceed",
+    "exceeding",
+    "between",
+    "at least",
+    "at most",
+    "exactly",
+    "since",
+    "after",
+    "before",
+    "today",
+    "yesterday",
+    "last",
+    "this week",
+    "this month",
+    "this year",
+    "recently",
+    "ago",
+    "feed",
+    "fed",
+    "write",
+    "wrote",
+    "written",
+    "read",
+    "updated",
+    "changed",
+    "modified",
+    "created",
+    "deleted",
+    "dropped",
+    "loaded",
+    "filled",
+    "produced",
+    "generated",
+    "queried",
+    "accessed",
+    "used",
+    "uses",
+    "owned",
+    "belong",
+    "layer",
+    "owner",
+    "row",
+    "business domain",
+    "data domain",
+    "超过",
+    "大于",
+    "小于",
+    "少于",
+    "多于",
+    "高于",
+    "低于",
+    "以上",
+    "以下",
+    "以内",
+    "之前",
+    "之后",
+    "最近",
+    "今天",
+    "昨天",
+    "今年",
+    "去年",
+    "本周",
+    "上周",
+    "本月",
+    "上个月",
+    "写",
+    "读取",
+    "读过",
+    "更新",
+    "修改",
+    "创建",
+    "新建",
+    "删除",
+    "生成",
+    "产出",
+    "引用",
+    "用到",
+    "被",
+    "属于",
+    "分层",
+    "数据层",
+    "负责",
+    "行数",
+    "业务域",
+    "数据域",
 ];
 /// Words that ask for figures.
 const FIGURES: &[&str] = &[
@@ -181,6 +337,7 @@ const OTHER_WORDS: &[&str] = &[
     "directly",
     "do",
     "does",
+    "fed",
     "feed",
     "feeds",
     "field",
@@ -255,7 +412,7 @@ pub fn read(question: &str) -> Asks {
         return Asks::Help;
     }
     let has = |words: &[&str]| words.iter().any(|word| says(&folded, word));
-    if has(LINEAGE) {
+    if (has(LINEAGE) || feeds_a_table(question, &folded)) && !denies(&folded) {
         let table = named(question);
         // `how many workflows depend on …` is counted, `what depends on …` is lineage.
         if !has(FIGURES) || table.is_some() && has(LINEAGE_ITSELF) {
@@ -266,11 +423,30 @@ pub fn read(question: &str) -> Asks {
     if has(FIGURES) {
         return Asks::Data;
     }
+    let is_for_sql = denies(&folded) || has(CONDITIONS) || has_number(&folded);
     match (has(TABLES), has(FIELDS)) {
+        _ if is_for_sql => Asks::Data,
         (_, true) => Asks::Tables { fields: true },
-        (true, false) => Asks::Tables { fields: false },
-        (false, false) => Asks::Data,
+        (true, false) if has(SEARCHES) => Asks::Tables { fields: false },
+        _ => Asks::Data,
     }
+}
+
+fn denies(folded: &str) -> bool {
+    let plain = WHETHER.iter().fold(folded.replace('’', "'"), |left, word| left.replace(word, " "));
+    plain.contains("n't") || NEGATIONS.iter().any(|word| says(&plain, word))
+}
+
+/// Whether a number stands in it, not within a name.
+fn has_number(folded: &str) -> bool {
+    let words = folded.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.into_iter().any(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether it asks what feeds a table, or what a table feeds.
+fn feeds_a_table(question: &str, folded: &str) -> bool {
+    let says = |words: &[&str]| words.iter().any(|word| says(folded, word));
+    says(FEEDS) && (says(TABLES) || named(question).is_some_and(|name| name.contains(['_', '.'])))
 }
 
 /// Whether a text contains a word: a Chinese one anywhere, an English one as a word or the beginning of one
@@ -299,8 +475,12 @@ fn direction(folded: &str, table: Option<&str>) -> Direction {
         (true, true) => return Direction::Both,
         (false, false) => {}
     }
+    let feeds = folded.find("feed").filter(|_| says(folded, "feed"));
+    if let (Some(word), Some(table)) = (feeds, table.and_then(|table| folded.find(&table.to_lowercase()))) {
+        return if word < table { Direction::Upstream } else { Direction::Downstream };
+    }
     // `what depends on t` and `哪些表依赖 t` are downstream, `what does t depend on` and `t 依赖哪些表` upstream.
-    let word = folded.find("depend").or_else(|| folded.find("依赖"));
+    let word = folded.find("depend").or_else(|| folded.find("依赖")).or_else(|| folded.find("fed by"));
     match (word, table.and_then(|table| folded.find(&table.to_lowercase()))) {
         (Some(word), Some(table)) if word < table => Direction::Downstream,
         (Some(_), Some(_)) => Direction::Upstream,
@@ -388,6 +568,10 @@ mod tests {
             "哪些表存了客户信息",
             "What tables do you know?",
             "Which tables are about accounts?",
+            "Which tables hold customers?",
+            "find the table for refunds",
+            "哪些表有客户信息",
+            "客户信息在哪张表",
         ] {
             assert_eq!(read(question), Asks::Tables { fields: false }, "{question}");
         }
@@ -395,6 +579,30 @@ mod tests {
             ["What columns does orders have?", "订单表有哪些字段", "What columns does country_codes have?"]
         {
             assert_eq!(read(question), Asks::Tables { fields: true }, "{question}");
+        }
+    }
+
+    #[test]
+    fn a_condition_on_tables_is_for_sql() {
+        for question in [
+            "Which tables have more than 1000 rows?",
+            "which tables have no description?",
+            "Which tables haven't an owner?",
+            "Which tables does daily sales write?",
+            "Which tables were updated yesterday?",
+            "Which tables are in the ODS layer?",
+            "Which tables are there?",
+            "List all tables",
+            "Which columns have no comment?",
+            "tables without lineage",
+            "Which tables do not depend on ods_orders?",
+            "哪些表没有负责人",
+            "哪些表从未被访问",
+            "哪些表没有下游",
+            "哪些表的行数超过1000",
+            "有哪些表",
+        ] {
+            assert_eq!(read(question), Asks::Data, "{question}");
         }
     }
 
@@ -418,9 +626,15 @@ mod tests {
             ("Where is the upstream of shop.main.orders.", "shop.main.orders", Upstream),
             ("修改 `订单` 会影响哪些表", "订单", Downstream),
             ("表 ods_user 的上游和下游", "ods_user", Both),
+            ("ods_user 有没有下游", "ods_user", Downstream),
+            ("which table feeds ads_city_sales?", "ads_city_sales", Upstream),
+            ("What is the lineage of ods_feed?", "ods_feed", Both),
+            ("What does ods_orders feed?", "ods_orders", Downstream),
+            ("Which tables are fed by orders?", "orders", Downstream),
         ] {
             assert_eq!(read(question), lineage(Some(table), direction), "{question}");
         }
+        assert_eq!(read("Which animals feed on grass?"), Asks::Data);
         assert_eq!(read("show the upstream of the big sales report"), lineage(None, Upstream));
     }
 }
