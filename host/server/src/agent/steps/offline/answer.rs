@@ -182,22 +182,38 @@ pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> St
     said.join("\n")
 }
 
-/// Examples of questions.
-pub fn help(language: Language) -> String {
-    match language {
-        Language::English => "I answer questions about the data and its tables, for example:\n\
-            - How many workflows were published per day in the last 30 days?\n\
-            - How many tables are there per layer?\n\
-            - Which tables are about customers?\n\
-            - What is the lineage of a table?"
-            .to_owned(),
-        Language::Chinese => "我可以回答关于数据和表的问题，例如：\n\
-            - 最近30天工作流发布次数的趋势\n\
-            - 各分层有多少张表\n\
-            - 哪些表和客户有关\n\
-            - 某张表的血缘"
-            .to_owned(),
+/// What can be asked, with these questions as examples.
+pub fn help(language: Language, suggestions: &[String]) -> String {
+    let examples = listed(suggestions);
+    match (language, examples.is_empty()) {
+        (Language::English, false) => format!(
+            "I answer questions about the data, for example:{examples}\n\nI also find the tables about something, and \
+             tell the fields and the lineage of a table that you name."
+        ),
+        (Language::English, true) => {
+            "I answer questions about the data, find the tables about something, and tell the \
+             fields and the lineage of a table that you name."
+                .to_owned()
+        }
+        (Language::Chinese, false) => {
+            format!(
+                "我可以回答关于数据的问题，例如：{examples}\n\n也可以查找与某个主题有关的表，或说明指定表的字段和血缘。"
+            )
+        }
+        (Language::Chinese, true) => {
+            "我可以回答关于数据的问题，查找与某个主题有关的表，或说明指定表的字段和血缘。".to_owned()
+        }
     }
+}
+
+/// The questions that a refusal suggests.
+pub fn suggestions(error: &ToolError) -> Vec<String> {
+    let named = error.context.iter().filter(|(name, _)| name == "could").take(COULD_SHOWN);
+    named.map(|(_, question)| one_line(question, COMMENT_MAX_CHARS)).collect()
+}
+
+fn listed(questions: &[String]) -> String {
+    questions.iter().map(|question| format!("\n- {question}")).collect()
 }
 
 /// Why there is no answer, and which questions can be answered.
@@ -212,9 +228,8 @@ pub fn refused(language: Language, error: &ToolError) -> Answer {
         Language::English => format!("I cannot answer that: {message}"),
         Language::Chinese => format!("无法回答这个问题：{message}"),
     };
-    let named = error.context.iter().filter(|(name, _)| name == "could").take(COULD_SHOWN);
-    let suggestions: Vec<String> = named.map(|(_, question)| one_line(question, COMMENT_MAX_CHARS)).collect();
-    let could: String = suggestions.iter().map(|question| format!("\n- {question}")).collect();
+    let suggestions = suggestions(error);
+    let could = listed(&suggestions);
     let content = match language {
         _ if could.is_empty() => said,
         Language::English => format!("{said}\n\nWhat I could answer:{could}"),

@@ -102,7 +102,7 @@ fn next(conversation: &Conversation, earlier: &[String]) -> Result<Said, ModelEr
         Asks::Data => plan.data(),
         Asks::Tables { fields } => plan.tables(fields.then(|| question::named(&conversation.question))),
         Asks::Lineage(subject) => plan.lineage(&subject),
-        Asks::Help => Ok(told(answer::help(plan.language))),
+        Asks::Help => Ok(plan.help()),
     }
 }
 
@@ -128,6 +128,16 @@ impl<'c> Plan<'c> {
 
     fn question(&self) -> String {
         shortened(self.conversation.question.trim(), QUESTION_MAX_CHARS - 1)
+    }
+
+    /// What can be asked: `write_sql` names questions that it can answer.
+    fn help(&self) -> Said {
+        let Some(write) = self.done(WRITE) else {
+            let thought = self.say("I look what can be asked here.", "先看看这里能问什么。");
+            return call(thought, WRITE, json!({ "question": self.question() }));
+        };
+        let suggestions = write.outcome.as_ref().err().map(answer::suggestions).unwrap_or_default();
+        told(answer::help(self.language, &suggestions))
     }
 
     fn search(&self, limit: u32) -> Said {

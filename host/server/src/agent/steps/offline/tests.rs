@@ -336,6 +336,16 @@ fn tables_and_fields_are_listed_on_lines_of_their_own() {
 }
 
 #[test]
+fn a_greeting_is_answered_with_questions_that_can_be_answered() {
+    let refusal = error("cannot_answer", &["How many orders?", "How many shops?"]);
+    let (calls, answer) = played("Hello!", &[(WRITE, Err(refusal))]);
+    assert_eq!(tools(&calls), [WRITE]);
+    assert!(answer.contains("for example:\n- How many orders?\n- How many shops?\n"), "{answer}");
+    let (_, answer) = played("你好", &[(WRITE, Err(error("not_found", &[])))]);
+    assert!(answer.starts_with("我可以回答关于数据的问题") && !answer.contains("例如"), "{answer}");
+}
+
+#[test]
 fn what_cannot_be_answered_says_why_and_what_could_be() {
     let refusal = error("cannot_answer", &["How many orders?", "How many shops?", "a", "b"]);
     let (_, answer) =
