@@ -95,7 +95,9 @@ fn a_verified_question_is_answered_by_its_sql() {
         let path = format!("{VERIFIED}/{}", made["id"]);
         lake.run("shop.db", "ALTER TABLE orders RENAME COLUMN status TO state");
         let (message, _) = asked(&client, &with_model, question);
-        assert_eq!(message["content"], "I do not know.");
+        let content = text(&message["content"]);
+        assert!(content.contains("failed") && content.contains("no such column: status"), "{content}");
+        assert!(content.ends_with("I do not know."), "{content}");
         let stale = client.send("PUT", &path, &[("If-Match", "\"no\"")], br#"{"note":null}"#);
         refused(&stale, 412, "precondition_failed");
         let changed = client.send("PUT", &path, &[("If-Match", &etag)], br#"{"note":null}"#);
@@ -115,6 +117,7 @@ fn a_verified_statement_passes_the_guard() {
         for (datasource, sql, field) in [
             ("shop.db", "DELETE FROM orders", "sql"),
             ("shop.db", "SELECT 1; SELECT 2", "sql"),
+            ("shop.db", "SELECT nope FROM orders", "sql"),
             ("nowhere", "SELECT 1", "datasource"),
         ] {
             assert_eq!(named(&client.post(VERIFIED, &form(datasource, sql))), [field], "{sql}");

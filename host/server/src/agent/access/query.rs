@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
-use lakeport_physical::{QueryLimits, QuerySession, Views};
+use lakeport_physical::{QueryLimits, QuerySession, Views, is_of_statement};
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::time::timeout_at;
 
 use super::judge::{Judged, Used};
 use super::{TopicAccess, error, of_store, own};
@@ -22,6 +23,9 @@ const ROWS_MAX: u32 = 10_000;
 const BYTES_MAX: u32 = 4 * 1024 * 1024;
 /// Time of one query: the maximum and the default.
 const TIMEOUT_MAX_MS: u32 = 30_000;
+/// Limits of a statement's plan.
+const PLAN_LIMITS: QueryLimits =
+    QueryLimits { max_rows: 1, max_bytes: 64 * 1024, timeout: Duration::from_secs(5) };
 /// The length of the unguessable names.
 const SECRET_BYTES: usize = 16;
 /// The agent's name in the log of queries.
@@ -58,6 +62,23 @@ impl TopicAccess {
             Err(_) => Outcome::Failed,
         });
         answer
+    }
+
+    /// What the database does not accept in a statement, by its own plan; `None` if it accepts it, or does not say so in
+    /// time.
+    pub async fn not_accepted(
+        &self,
+        datasource: &str,
+        sql: &str,
+        until: tokio::time::Instant,
+    ) -> Option<PluginError> {
+        let planned = async {
+            let source = self.sources().await?.named(datasource)?;
+            let judged = self.judge(source, &format!("EXPLAIN {sql}")).await?;
+            self.answer(source, &judged, PLAN_LIMITS).await
+        };
+        let cause = timeout_at(until, planned).await.ok()?.err()?;
+        is_of_statement(&cause).then_some(cause)
     }
 
     async fn answer(

@@ -64,7 +64,7 @@ pub async fn create<K: Kind>(
     let (state, caller) = (&call.state, &call.caller);
     let body = call.body.checked(|form| K::changed(None, &K::Update::from(form.clone())))?;
     check_may_write::<K>(caller, &body)?;
-    check::<K>(state, caller, &body).await?;
+    check::<K>(state, caller, None, &body).await?;
     let now_ms = state.clock.now_ms();
     let mut entry =
         Entry { id: 0, body, author: caller.name.clone(), created_at_ms: now_ms, updated_at_ms: now_ms };
@@ -76,8 +76,13 @@ pub async fn create<K: Kind>(
 }
 
 /// 400 for what is wrong with an entry.
-async fn check<K: Kind>(state: &Arc<Agent>, caller: &Caller, body: &K::Body) -> Result<(), Error> {
-    let wrong = K::check(state, caller, std::slice::from_ref(body)).await?;
+async fn check<K: Kind>(
+    state: &Arc<Agent>,
+    caller: &Caller,
+    before: Option<&K::Body>,
+    body: &K::Body,
+) -> Result<(), Error> {
+    let wrong = K::check(state, caller, before, std::slice::from_ref(body)).await?;
     if wrong.is_empty() {
         return Ok(());
     }
@@ -103,7 +108,7 @@ pub async fn update<K: Kind>(
     check_may_write::<K>(caller, &known.body)?;
     let body = call.body.checked(|form| K::changed(Some(&known.body), form))?;
     check_may_write::<K>(caller, &body)?;
-    check::<K>(state, caller, &body).await?;
+    check::<K>(state, caller, Some(&known.body), &body).await?;
     let mut tx = state.db.begin().await?;
     let before = store::lock::<K>(&mut tx, id).await?.ok_or_else(|| unknown::<K>(id))?;
     call.check_if_match(&before.etag())?;
@@ -148,7 +153,7 @@ pub async fn import<K: Kind>(
     let (state, caller) = (&call.state, &call.caller);
     let bodies: Vec<K::Body> = call.body.checked(checked::<K>)?;
     bodies.iter().try_for_each(|body| check_may_write::<K>(caller, body))?;
-    let wrong = K::check(state, caller, &bodies).await?;
+    let wrong = K::check(state, caller, None, &bodies).await?;
     if !wrong.is_empty() {
         return Err(Error::invalid(
             wrong.into_iter().map(|(place, detail)| in_item(place, detail)).collect(),

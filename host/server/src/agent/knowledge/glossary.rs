@@ -92,6 +92,7 @@ impl Kind for Glossary {
     fn check<'c>(
         state: &'c Arc<Agent>,
         _: &'c Caller,
+        _: Option<&'c Term>,
         bodies: &'c [Term],
     ) -> BoxFuture<'c, Result<Vec<(usize, Detail)>, Error>> {
         Box::pin(unknown_datasources::<Glossary>(state, bodies))

@@ -135,10 +135,12 @@ pub trait Kind: Send + Sync + 'static {
     fn words(body: &Self::Body) -> String;
     /// The data source that it is about, if it is about one.
     fn datasource(body: &Self::Body) -> Option<&str>;
-    /// Checks what only the server knows; returns what is wrong, with the place of each.
+    /// Checks what only the server and the databases know; returns what is wrong, with the place of each. `before`: the
+    /// stored entry that is changed.
     fn check<'c>(
         state: &'c Arc<Agent>,
         caller: &'c Caller,
+        before: Option<&'c Self::Body>,
         bodies: &'c [Self::Body],
     ) -> BoxFuture<'c, Result<Vec<(usize, Detail)>, Error>>;
 }

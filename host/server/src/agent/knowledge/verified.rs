@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use lakeport_base::Error;
@@ -13,6 +14,7 @@ use lakeport_plugins::Topic as _;
 use lakeport_store::Db;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::forms::{CreateVerified, UpdateVerified};
 use super::{Entry, Kind, has_words, is_allowed, plain, store, unknown_datasources};
@@ -24,6 +26,9 @@ use crate::plugins::answered;
 const SIMILAR_MAX: usize = 5;
 const SIMILAR_MIN: f64 = 0.25;
 
+/// How long the databases may plan the statements of one request; those that are not planned by then are kept as they are.
+const PLANNED_WITHIN: Duration = Duration::from_secs(5);
+
 pub struct Verified;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +39,12 @@ pub struct VerifiedQuestion {
     pub sql: String,
     /// What the answer says about it.
     pub note: Option<String>,
+}
+
+impl VerifiedQuestion {
+    fn has_statement_of(&self, other: &VerifiedQuestion) -> bool {
+        (&self.datasource, &self.sql) == (&other.datasource, &other.sql)
+    }
 }
 
 impl Kind for Verified {
@@ -83,10 +94,11 @@ impl Kind for Verified {
         Some(&body.datasource)
     }
 
-    /// The guard judges the statements, with the caller's rights.
+    /// The guard judges the statements, with the caller's rights, and their databases plan those that are new.
     fn check<'c>(
         state: &'c Arc<Agent>,
         caller: &'c Caller,
+        before: Option<&'c VerifiedQuestion>,
         bodies: &'c [VerifiedQuestion],
     ) -> BoxFuture<'c, Result<Vec<(usize, Detail)>, Error>> {
         Box::pin(async move {
@@ -97,6 +109,7 @@ impl Kind for Verified {
                 cancelled: Arc::new(AtomicBool::new(false)),
             };
             let access = TopicAccess::new(Arc::clone(state), asked);
+            let until = Instant::now() + PLANNED_WITHIN;
             let mut wrong = unknown_datasources::<Verified>(state, bodies).await?;
             for (place, body) in bodies.iter().enumerate() {
                 if wrong.iter().any(|(known, _)| *known == place) {
@@ -106,6 +119,10 @@ impl Kind for Verified {
                 let verdict = verdict.map_err(|error| answered(&error))?;
                 if let Some(refusal) = verdict.refusal {
                     wrong.push((place, Detail::new("sql", refusal.message)));
+                } else if before.is_none_or(|before| !before.has_statement_of(body))
+                    && let Some(cause) = access.not_accepted(&body.datasource, &body.sql, until).await
+                {
+                    wrong.push((place, Detail::new("sql", cause.message)));
                 }
             }
             Ok(wrong)

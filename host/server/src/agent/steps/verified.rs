@@ -1,11 +1,12 @@
 //! A question that an editor has verified: its SQL is run first, whichever the model. If it does not run any more, the model
-//! answers.
+//! answers, and the answer says so.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::background::Budget;
 use super::model::{Conversation, Language, Model, ModelError, Next, Said};
+use super::offline::answer::one_line;
 use super::offline::{RUN, rows};
 use crate::agent::knowledge::Entry;
 use crate::agent::knowledge::verified::VerifiedQuestion;
@@ -13,6 +14,9 @@ use crate::agent::models::spent::Spent;
 use crate::agent::outcome::Answer;
 use crate::agent::tasks::event::{Step, ToolResult};
 use crate::agent::time_of;
+
+/// Characters of the reason why a statement failed.
+const REASON_MAX_CHARS: usize = 500;
 
 pub struct Verified {
     pub entry: Entry<VerifiedQuestion>,
@@ -36,7 +40,7 @@ impl Model for Verified {
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
         Box::pin(async move {
             match (rest(conversation), first(conversation)) {
-                (Some(rest), _) => self.model.next(&rest).await,
+                (Some(rest), _) => Ok(self.after_failure(conversation, self.model.next(&rest).await?)),
                 (None, Some(run)) => Ok(self.answer(conversation.language, run)),
                 (None, None) => Ok(self.run(conversation.language)),
             }
@@ -87,6 +91,29 @@ impl Verified {
             Language::English => format!("by {author}, {day}"),
             Language::Chinese => format!("{author}，{day}"),
         }
+    }
+
+    /// The model's answer says why the verified statement does not answer.
+    fn after_failure(&self, conversation: &Conversation, said: Said) -> Said {
+        let (Next::Answer(answer), Some(Err(cause))) =
+            (&said.next, first(conversation).map(|run| &run.outcome))
+        else {
+            return said;
+        };
+        let language = conversation.language;
+        let (by, why) = (self.by(language), one_line(&cause.message, REASON_MAX_CHARS));
+        let why = why.trim_end_matches(['.', '。']);
+        let failed = match language {
+            Language::English => format!(
+                "The verified SQL of this question ({by}) failed: {why}. What follows is answered without it."
+            ),
+            Language::Chinese => {
+                format!("这个问题经过验证的 SQL（{by}）执行失败：{why}。以下回答没有使用它。")
+            }
+        };
+        let content = format!("{failed}\n\n{}", answer.content);
+        let answer = Answer { content, outcome: answer.outcome.clone() };
+        Said { next: Next::Answer(answer), ..said }
     }
 
     fn answer(&self, language: Language, run: &ToolResult) -> Said {
@@ -159,9 +186,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_its_sql_the_model_answers() {
-        let failed = after(Err(ToolError::new("upstream_failed", "no such table", false)));
+    async fn without_its_sql_the_model_answers_and_says_so() {
+        let mut failed = after(Err(ToolError::new("upstream_failed", "no such table", false)));
         let said = verified(None).next(&failed).await.unwrap();
         assert!(matches!(said.next, Next::Call { tool, .. } if tool == "search_catalog"));
+        let refused = |tool: &str| {
+            let outcome = Err(ToolError::new("cannot_answer", "`rainbows` means nothing to me.", false));
+            let (call_id, tool, artifacts) = (tool.to_owned(), tool.to_owned(), Vec::new());
+            let result = ToolResult { call_id, tool, outcome, duration_ms: 1, truncated: false, artifacts };
+            Step::ToolResult(result)
+        };
+        failed.steps.extend(["search_catalog", "write_sql"].map(refused));
+        let said = verified(None).next(&failed).await.unwrap();
+        let Next::Answer(answer) = said.next else { panic!("an answer") };
+        let begin = "The verified SQL of this question (by ann, 1970-01-01) failed: no such table. What follows is \
+                     answered without it.\n\nI cannot answer that";
+        assert!(answer.content.starts_with(begin), "{}", answer.content);
     }
 }
