@@ -58,7 +58,8 @@ pub fn known_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Err
     }
     let unknown = given.unknown("is not a member of this operation");
     let shown: Vec<String> = unknown.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
-    let message = format!("the operation knows no member of the body: {}", shown.join("; "));
+    let known = given.known_instead();
+    let message = format!("the operation knows no member of the body: {}{known}", shown.join("; "));
     Err(Error::bad_request("nothing_to_change", message).with_details(unknown))
 }
 
@@ -157,6 +158,19 @@ impl Given {
             Detail::new(path.as_str(), format!("{why}{hint}"))
         };
         self.unknown.borrow().iter().map(detail).collect()
+    }
+
+    /// The members that could stand in the place of the first unknown one.
+    fn known_instead(&self) -> String {
+        let unknown = self.unknown.borrow();
+        let Some((path, known)) = unknown.first().filter(|(_, known)| !known.is_empty()) else {
+            return String::new();
+        };
+        let known = known.join(", ");
+        match path.rsplit_once('.') {
+            Some((place, _)) => format!("; the members of `{place}` are: {known}"),
+            None => format!("; the members are: {known}"),
+        }
     }
 }
 
@@ -338,16 +352,17 @@ mod tests {
 
     #[test]
     fn a_change_without_a_known_member_is_refused() {
-        for (body, field) in [
-            (r#"{"nome":"a"}"#, "nome"),
-            (r#"{"inner":{"OK":true}}"#, "inner.OK"),
-            (r#"{"inner":{},"x":1}"#, "x"),
+        for (body, field, known) in [
+            (r#"{"nome":"a"}"#, "nome", "; the members are: name, inner, map"),
+            (r#"{"inner":{"OK":true}}"#, "inner.OK", "; the members of `inner` are: ok"),
+            (r#"{"inner":{},"x":1}"#, "x", "; the members are: name, inner, map"),
         ] {
             let Err(Error::Refused(refusal)) = known_from_json::<Change>(body.as_bytes()) else {
                 panic!("{body}")
             };
             assert_eq!((refusal.code, refusal.details[0].field.as_str()), ("nothing_to_change", field));
             assert!(refusal.message.contains(field), "{}", refusal.message);
+            assert!(refusal.message.ends_with(known), "{}", refusal.message);
         }
         for body in [
             "{}",
