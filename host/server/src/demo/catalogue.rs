@@ -1,9 +1,10 @@
 //! The example company's data source, its tables in the catalogue, and their sizes.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use lakeport_base::time::DAY_MS;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -18,6 +19,7 @@ use crate::tables::{self, Size};
 
 /// The data source's name.
 const SOURCE: &str = "lakeside";
+const SCHEME: &str = "sqlite:";
 const SOURCES: &str = "/api/v1/datasources";
 /// When its tables were first synced.
 const READ_IN: (u64, &str) = (30, "09:00");
@@ -43,25 +45,29 @@ pub struct Catalogue<'d> {
 /// Ids of tables by their names.
 pub type TableIds = HashMap<String, i64>;
 
-/// Defines the data source if it does not exist; returns its id. Its file may not exist yet.
-pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Result<i64> {
-    let path = company::path(&state.config)?;
-    let path = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
-    let url = format!("sqlite:{path}");
+/// Defines the data source if it does not exist; returns its id and the path of its file, which may not exist yet.
+pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Result<(i64, PathBuf)> {
+    let folder = company::folder(&state.config)?;
     let page = requests.get(&format!("{SOURCES}?keyword={SOURCE}&pageSize=500")).await?;
     if let Some(source) = named(records(&page), "name", SOURCE) {
-        ensure!(
-            source["url"] == url.as_str(),
-            "there is a data source `{SOURCE}` that is not the example company's ({}): rename it",
-            source["url"]
-        );
-        return number(source, "id");
+        let path = source["url"].as_str().and_then(|url| url.strip_prefix(SCHEME)).map(PathBuf::from);
+        let path = path.filter(|path| path.parent() == Some(&*folder));
+        let path = path.with_context(|| {
+            format!(
+                "there is a data source `{SOURCE}` that is not the example company's ({}): rename it",
+                source["url"]
+            )
+        })?;
+        return Ok((number(source, "id")?, path));
     }
+    let path = company::free_path(&folder)?;
+    let url = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
+    let url = format!("{SCHEME}{url}");
     // If the user has data sources, one of theirs should be the default.
     let all = requests.get(&format!("{SOURCES}?pageSize=500")).await?;
     let is_alone = records(&all).iter().all(|source| source["name"] == datasources::OWN_NAME);
     let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": is_alone });
-    number(&requests.post(AUTHOR, SOURCES, &form).await?, "id")
+    Ok((number(&requests.post(AUTHOR, SOURCES, &form).await?, "id")?, path))
 }
 
 impl Catalogue<'_> {

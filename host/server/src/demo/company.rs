@@ -13,23 +13,36 @@ use super::files;
 use crate::config::Config;
 
 const FOLDER: &str = "lakeport-demo";
-const FILE: &str = "lakeside.db";
+const FILE: &str = "lakeside";
+/// Example companies in one folder.
+const FILES_MAX: u32 = 1_000;
 
-/// Its path; fails if data sources have no folder.
-pub fn path(config: &Config) -> anyhow::Result<PathBuf> {
+/// The folder of such databases; fails if data sources have no folder.
+pub fn folder(config: &Config) -> anyhow::Result<PathBuf> {
     let root = config.sqlite_roots.first().context(
         "the example company needs a folder for its SQLite database, and the setting sqlite_roots \
          (LAKEPORT_SQLITE_ROOTS) names none; name one, apart from the data folder",
     )?;
     let root = std::path::absolute(root).with_context(|| format!("the folder {}", root.display()))?;
-    Ok(root.join(FOLDER).join(FILE))
+    Ok(root.join(FOLDER))
+}
+
+/// A path there that no other example company has: the files of others are theirs.
+pub fn free_path(folder: &Path) -> anyhow::Result<PathBuf> {
+    let names = (1..=FILES_MAX).map(|number| match number {
+        1 => format!("{FILE}.db"),
+        _ => format!("{FILE}-{number}.db"),
+    });
+    let free = names.map(|name| folder.join(name)).find(|path| !path.exists());
+    free.with_context(|| {
+        format!("{} has {FILES_MAX} databases; delete those of old servers", folder.display())
+    })
 }
 
 /// Creates it, unless it exists. It gets its name when it is complete.
-pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<()> {
-    let path = path(config)?;
+pub async fn make_database(path: &Path, today: NaiveDate) -> anyhow::Result<()> {
     let cannot = || format!("cannot make the example company's database {}", path.display());
-    if fs::try_exists(&path).await.with_context(cannot)? {
+    if fs::try_exists(path).await.with_context(cannot)? {
         return Ok(());
     }
     // A temporary name: other servers may be creating theirs in the same folder.
@@ -39,7 +52,7 @@ pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<
         tempfile::Builder::new().prefix(FILE).suffix(".new").tempfile_in(folder).with_context(cannot)?;
     fill(new.path(), today).await.with_context(cannot)?;
     new.as_file().sync_all().with_context(cannot)?;
-    match new.persist_noclobber(&path) {
+    match new.persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another server was first.
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -70,6 +83,16 @@ mod tests {
     use sqlx::Row as _;
 
     use super::*;
+
+    #[test]
+    fn the_files_of_other_companies_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["lakeside.db", "lakeside-2.db", "lakeside-3.db"] {
+            let free = free_path(folder.path()).unwrap();
+            assert_eq!(free, folder.path().join(name));
+            std::fs::write(&free, "").unwrap();
+        }
+    }
 
     #[tokio::test]
     async fn the_company_is_whole_on_any_day() {

@@ -67,8 +67,8 @@ async fn make(state: &Arc<Server>) -> anyhow::Result<()> {
 
     // Before the first write.
     workflows::refuse_others(&requests, &story).await?;
-    let source_id = catalogue::define_source(state, &requests).await?;
-    company::make_database(&state.config, moments.today()).await?;
+    let (source_id, path) = catalogue::define_source(state, &requests).await?;
+    company::make_database(&path, moments.today()).await?;
     failpoints::reach("demo.database");
     let tables = Catalogue { requests: &requests, moments: &moments, source_id };
     let table_ids = tables.read_in(&catalogue).await?;
