@@ -83,13 +83,11 @@ pub fn answer_after(
         so_far.take(message, known, today);
     }
     let (understood, is_change) = so_far.understood(question, known, today)?;
-    // What a message before would have changed is open.
-    if let (true, Some(ignored)) = (is_change, so_far.ignored.last()) {
-        return Err(Unclear::Ignored((*ignored).to_owned()));
-    }
     let mut answer = understood.answer(question, known, today);
     if is_change {
-        answer.explanation.push_str(&explain::continues(&so_far.messages, is_chinese(question)));
+        let chinese = is_chinese(question);
+        answer.explanation.push_str(&explain::continues(&so_far.messages, chinese));
+        answer.explanation.push_str(&explain::ignores(&so_far.ignored, chinese));
     }
     Ok(answer)
 }
@@ -174,7 +172,14 @@ impl<'m> Conversation<'m> {
                     || said.refers() && alone.meaning.tables.is_empty()
                     || said.is_marked() && !said.asks() =>
             {
-                Err(Unclear::Shape)
+                Err(Unclear::Change(message.to_owned()))
+            }
+            // Not the word that says that it changes something is unknown.
+            (None, Err(_)) if said.is_marked() && !said.asks() || said.is_part() => {
+                match understood(&follow::bare(message), known, today) {
+                    Err(unclear @ (Unclear::Words(_) | Unclear::NoDay(_))) => Err(unclear),
+                    _ => Err(Unclear::Change(message.to_owned())),
+                }
             }
             (None, alone) => alone.map(|alone| (alone, false)),
         }
@@ -259,6 +264,11 @@ impl Understood {
     fn changed(&self, said: Message<'_>, message: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
         let read = understand::read(&follow::bare(message), known, today);
         let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
+        if let Some(func) = follow::other_function(message) {
+            let meaning = follow::with_function(&self.meaning, func)?;
+            let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
+            return Some(Understood { meaning, query, repaired: Vec::new(), is_chosen: self.is_chosen });
+        }
         let with = |preferred: Option<usize>| -> Option<Understood> {
             let part = self.in_place(read.meaning(known, preferred).ok()?, known.schema);
             let meaning = follow::changed(&self.meaning, part, said)?;
@@ -291,7 +301,8 @@ impl Understood {
         let answer = of_query(&self.query, known.schema, today, is_chinese(question));
         let mut repairs = explain::repairs(&self.repaired, is_chinese(question));
         let lower = question.to_lowercase();
-        if ["fiscal", "financial year", "fy", "财年", "财政年"].iter().any(|word| lower.contains(word)) {
+        let words = ["fiscal", "financial year", "fy", "财年", "财政年"];
+        if self.query.fiscal.is_some() || words.iter().any(|word| lower.contains(word)) {
             repairs += &explain::fiscal(known.schema.first_month(), is_chinese(question));
         }
         Answer {

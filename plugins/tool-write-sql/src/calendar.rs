@@ -59,7 +59,12 @@ impl Day {
 
     /// The Monday of its week.
     pub fn monday(self) -> Day {
-        self.plus(-(self.0 + 3).rem_euclid(7))
+        self.plus(-self.days_after_monday())
+    }
+
+    /// The number of days since the Monday of its week.
+    pub fn days_after_monday(self) -> i64 {
+        (self.0 + 3).rem_euclid(7)
     }
 
     /// The first of its month, `later` months later.

@@ -81,6 +81,14 @@ impl Dialect {
         }
     }
 
+    /// A word before a text.
+    pub fn joined(self, word: &str, text: &str) -> String {
+        match self {
+            Dialect::Sqlite | Dialect::Postgres => format!("'{word}' || {text}"),
+            Dialect::MySql | Dialect::Doris => format!("CONCAT('{word}', {text})"),
+        }
+    }
+
     /// Whether a text has another one in it, which is in lower case.
     pub fn has(self, text: &str, part: &str) -> String {
         match self {

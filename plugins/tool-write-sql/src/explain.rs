@@ -82,6 +82,7 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
         parts.push(teller.say("groups without any row are left out", "没有记录的分组不列出"));
     }
     parts.extend(teller.ordered(query));
+    parts.extend(teller.place_shown(query));
     if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
         parts.push(match teller.chinese {
             true => format!("最多 {} 行", query.limit),
@@ -159,6 +160,24 @@ impl Teller<'_> {
             (false, true) => format!("ordered by {by}, the greatest first"),
             (false, false) => format!("ordered by {by}, the least first"),
         })
+    }
+
+    /// Which one of the order is shown, or how many calendar units.
+    fn place_shown(&self, query: &Query) -> Option<String> {
+        let least = query.order.first().filter(|_| query.calendar.is_some()).map(|(_, greatest)| !greatest);
+        match (query.offset, least, self.chinese) {
+            (0, None, _) => None,
+            (0, Some(least), true) => {
+                let end = if least { "最少" } else { "最多" };
+                Some(format!("取{end}的 {} 个，首尾两个周期可能不完整", query.limit))
+            }
+            (0, Some(least), false) => {
+                let end = if least { "least" } else { "greatest" };
+                Some(format!("the {} with the {end}, where the first and the last may not be whole", query.limit))
+            }
+            (before, _, true) => Some(format!("取第 {} 名", before + 1)),
+            (before, _, false) => Some(format!("number {} in this order", before + 1)),
+        }
     }
 
     fn source(&self, query: &Query) -> String {
@@ -538,6 +557,16 @@ pub fn continues(messages: &[&str], chinese: bool) -> String {
     }
 }
 
+/// Messages since then that changed nothing.
+pub fn ignores(messages: &[&str], chinese: bool) -> String {
+    let quoted: Vec<String> = messages.iter().map(|message| format!("\u{201c}{message}\u{201d}")).collect();
+    match (&quoted[..], chinese) {
+        ([], _) => String::new(),
+        (_, true) => format!("{}没有看懂，未计入。", quoted.join("、")),
+        (_, false) => format!(" {} was not understood and changes nothing.", quoted.join(", ")),
+    }
+}
+
 /// A question that says which data source it is about.
 pub fn in_source(question: &str, name: &str, chinese: bool) -> String {
     let question = words::without_end(question);
@@ -570,11 +599,21 @@ pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
         (Unclear::Shape, false) => {
             "This cannot be answered: the words are known, but not what to compute. Please put it another way.".to_owned()
         }
-        (Unclear::Ignored(message), true) => {
-            format!("无法回答：前面的“{message}”没有看懂，所以不清楚这里要改的是什么，请写出完整的问题。")
+        (Unclear::NoNumber, true) => "无法回答：请说明要统计什么，例如“10月的订单数”。".to_owned(),
+        (Unclear::NoNumber, false) => {
+            "This cannot be answered: say what to count or to add up on these days, such as \"revenue in October\".".to_owned()
         }
-        (Unclear::Ignored(message), false) => format!(
-            "This cannot be answered: {message:?}, before it, was not understood, so it is open what this changes. Please ask the whole question."
+        (Unclear::NoDays, true) => "无法回答：请说明比较的是哪些天，例如“本月营收与去年同期相比”。".to_owned(),
+        (Unclear::NoDays, false) => {
+            "This cannot be answered: say which days are compared, such as \"revenue this month compared with the same month last year\".".to_owned()
+        }
+        (Unclear::NoDay(text), true) => format!("无法回答：没有 {text} 这一天。"),
+        (Unclear::NoDay(text), false) => format!("This cannot be answered: there is no day {text}."),
+        (Unclear::Change(message), true) => {
+            format!("无法回答：“{message}”要改动前面的问题，但不清楚怎么改，请写出完整的问题。")
+        }
+        (Unclear::Change(message), false) => format!(
+            "This cannot be answered: {message:?} would change the question before it, but it is not clear how. Please ask the whole question."
         ),
         (Unclear::NoRank, true) => "无法回答：请说明按什么排名，例如“按订单数前5的客户”。".to_owned(),
         (Unclear::NoRank, false) => {

@@ -59,7 +59,25 @@ const MARKS_AT_END: &[&str] = &["instead", "rather", "as well", "too", "的呢",
 /// Words at the beginning and at the end that only say it politely.
 const POLITE: &[&str] = &["please", "now", "then", "ok", "okay", "然后", "请"];
 const POLITE_AT_END: &[&str] =
-    &["please", "though", "then", "only", "now", "吧", "吗", "怎么样", "如何", "的话"];
+    &["please", "though", "then", "only", "now", "ones", "one", "吧", "吗", "怎么样", "如何", "的话"];
+/// Ends of messages that begin with `按`, which already says so.
+const TOLD_APART: &[&str] = &["拆分", "细分", "分开看", "分", "来看", "看"];
+/// Words that ask for another function of the same number.
+const FUNCS: &[(&str, Func)] = &[
+    ("average", Func::Average),
+    ("the average", Func::Average),
+    ("mean", Func::Average),
+    ("the mean", Func::Average),
+    ("平均", Func::Average),
+    ("平均值", Func::Average),
+    ("median", Func::Median),
+    ("the median", Func::Median),
+    ("中位数", Func::Median),
+    ("total", Func::Sum),
+    ("the total", Func::Sum),
+    ("合计", Func::Sum),
+    ("总和", Func::Sum),
+];
 /// Words that stand for the earlier question or what it was about.
 const PRONOUNS: &[&str] =
     &["it", "them", "those", "they", "their", "these", "this one", "the result", "the results"];
@@ -83,7 +101,7 @@ const ASKING: &[&str] =
 /// First words of fragments that take conditions away.
 const ALL: &[&str] = &["all", "any", "every", "overall", "for all", "所有", "全部", "不限"];
 /// First words of parts of a question.
-const PARTS: &[&str] = &["without", "excluding", "except", "for", "with", "from", "in", "during"];
+const PARTS: &[&str] = &["without", "exclude", "excluding", "except", "for", "with", "from", "in", "during"];
 /// Words for days that go from today.
 const FROM_TODAY: &[&str] = &[
     "this",
@@ -218,7 +236,32 @@ pub fn bare(message: &str) -> String {
     {
         rest = shorter;
     }
-    rest
+    // `按城市分`
+    let told_apart = rest.starts_with('按').then(|| cut(&rest, &[], TOLD_APART)).flatten();
+    told_apart.map_or(rest, |(shorter, _)| shorter)
+}
+
+/// The function that a message asks for, if it says nothing else: `average instead`.
+pub fn other_function(message: &str) -> Option<Func> {
+    let bare = bare(message).to_lowercase();
+    FUNCS.iter().find(|(word, _)| *word == bare).map(|(_, func)| *func)
+}
+
+/// The earlier question with another function of its only number.
+pub fn with_function(earlier: &Meaning, func: Func) -> Option<Meaning> {
+    let place = match (&earlier.measures[..], &earlier.items[..]) {
+        ([Measure::Made(_, place)], _) | ([], [place]) => *place,
+        _ => return None,
+    };
+    let measure = Measure::Made(func, place);
+    let mut meaning = Meaning { measures: vec![measure], ..earlier.clone() };
+    if earlier.measures.is_empty() {
+        meaning.items.clear();
+    }
+    for by in [&mut meaning.rank, &mut meaning.order] {
+        *by = by.map(|(_, greatest)| (By::Measure(measure), greatest));
+    }
+    (meaning != *earlier).then_some(meaning)
 }
 
 fn cut(text: &str, leads: &[&'static str], ends: &[&'static str]) -> Option<(String, &'static str)> {
@@ -335,6 +378,9 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         }
     }
     conditions(&mut meaning, &part, message)?;
+    if part.unit.is_some() || part.range.is_some() {
+        meaning.fiscal = part.fiscal || part.range.is_none() && meaning.fiscal;
+    }
     if part.unit.is_some() {
         meaning.unit = part.unit;
         meaning.trend = false;
@@ -388,12 +434,17 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         (None, order @ Some(_), None) => meaning.order = order,
         _ => {}
     }
-    if part.limit.is_some() {
+    if part.limit.is_some() || part.place.is_some() {
         meaning.limit = part.limit;
+        meaning.place = part.place;
         // `only the top 5`: of groups, or of months
         if let Some((by, _)) = meaning.rank.filter(|_| part.top) {
             meaning.rank = Some((by, !part.least));
         } else if meaning.rank.is_none() && meaning.order.is_none() {
+            // `orders per day`, whose number is not named.
+            if let ([], [], [table]) = (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
+                meaning.measures.push(Measure::Count(*table));
+            }
             if meaning.measures.is_empty() && (!meaning.groups.is_empty() || meaning.unit.is_some()) {
                 let sums = meaning.items.drain(..).map(|item| Measure::Made(Func::Sum, item));
                 meaning.measures = sums.collect();

@@ -3,6 +3,7 @@
 use crate::calendar::{Cycle, Unit};
 use crate::plan::query::{Column, Derived, Expr};
 use crate::schema::{Place, Schema};
+use crate::sql::{WEEKDAYS, WEEKDAYS_CHINESE};
 use crate::understand::meaning::{Filter, Measure, Test};
 use crate::understand::names::PREFIXES;
 use crate::words::chinese::is_han;
@@ -112,6 +113,11 @@ impl Labels<'_> {
     fn condition(&self, filter: &Filter) -> String {
         match &filter.test {
             Test::Among(values, _) => values.join(" / "),
+            Test::Weekdays(days) => {
+                let names = if self.chinese { WEEKDAYS_CHINESE } else { WEEKDAYS };
+                let named = days.iter().filter_map(|day| names.get(usize::from(*day).checked_sub(1)?).copied());
+                named.collect::<Vec<&str>>().join(" / ")
+            }
             Test::Number(compare, number) => {
                 format!("{} {} {number}", self.words_of(filter.place), sign(*compare))
             }

@@ -32,6 +32,7 @@ pub fn write(query: &Query, labels: Labels<'_>) -> String {
         share: query.share.as_ref(),
         whole: query.whole.as_ref(),
         periods: query.periods.zip(query.time),
+        fiscal: query.fiscal,
     };
     let is_median = |column: &Column| matches!(column.expr, Expr::Made(Func::Median, _));
     match query.calendar {
@@ -51,6 +52,8 @@ struct Writer<'a> {
     share: Option<&'a Filter>,
     /// The condition of that to which it is in a ratio.
     whole: Option<&'a Filter>,
+    /// The month in which fiscal years begin, if quarters are called by them.
+    fiscal: Option<i64>,
     /// The days of each number, by a time.
     periods: Option<(Periods, Place)>,
 }
@@ -89,7 +92,7 @@ impl Writer<'_> {
             push(&mut sql, "ORDER BY", &self.order(&query.order));
         }
         if query.shows_rows() {
-            push(&mut sql, "LIMIT", &query.rows_read().to_string());
+            push(&mut sql, "LIMIT", &limit(query));
         }
         if query.of_groups || query.averaged.is_some() {
             sql = format!("SELECT {}\nFROM (\n  {}\n){}", columns.join(", "), sql, self.dialect.inner_name());
@@ -181,7 +184,7 @@ impl Writer<'_> {
             .iter()
             .map(|column| {
                 let shown = match column.expr {
-                    Expr::Start(unit, _) => shown_start(unit, &outside(column.expr)),
+                    Expr::Start(unit, _) => self.shown_start(unit, &outside(column.expr)),
                     Expr::Cycle(cycle, _) => self.shown_cycle(cycle, &outside(column.expr)),
                     expr => outside(expr),
                 };
@@ -204,7 +207,7 @@ impl Writer<'_> {
             if !order.is_empty() {
                 push(&mut sql, "ORDER BY", &order.join(", "));
             }
-            push(&mut sql, "LIMIT", &query.rows_read().to_string());
+            push(&mut sql, "LIMIT", &limit(query));
         }
         sql
     }
@@ -344,8 +347,15 @@ impl Writer<'_> {
             let average = self.dialect.average(&value(&numbers[0]));
             (format!("{average} AS {}", self.name(&numbers[0].2)), String::new())
         } else {
-            let start = format!("{} AS {}", shown_start(unit, &of_calendar), self.name(label));
-            (format!("{start}, {}", shown.join(", ")), format!("\nORDER BY {of_calendar}"))
+            let start = format!("{} AS {}", self.shown_start(unit, &of_calendar), self.name(label));
+            let order = match query.order.first() {
+                Some((_, greatest)) => {
+                    let descending = if *greatest { " DESC" } else { "" };
+                    format!("{}{descending}, {of_calendar}\nLIMIT {}", value(&numbers[0]), query.limit)
+                }
+                None => of_calendar.clone(),
+            };
+            (format!("{start}, {}", shown.join(", ")), format!("\nORDER BY {order}"))
         };
         format!(
             "{with} {found_name} AS (\n  {found}\n), {calendar}\nSELECT {columns}\nFROM {calendar_name} LEFT JOIN {found_name} ON \
@@ -520,9 +530,20 @@ impl Writer<'_> {
     /// As a column of the answer: a month without its day.
     fn shown(&self, expr: Expr) -> String {
         match expr {
-            Expr::Start(unit, _) => shown_start(unit, &self.expr(expr)),
+            Expr::Start(unit, _) => self.shown_start(unit, &self.expr(expr)),
             Expr::Cycle(cycle, _) => self.shown_cycle(cycle, &self.expr(expr)),
             _ => self.expr(expr),
+        }
+    }
+
+    /// A quarter of a fiscal year is that of the calendar so many months later.
+    fn shown_start(&self, unit: Unit, start: &str) -> String {
+        match (unit, self.fiscal) {
+            (Unit::Quarter, Some(month)) => {
+                let later = self.dialect.later(start, (13 - month) % 12, Unit::Month);
+                self.dialect.joined("FY", &shown_start(unit, &later))
+            }
+            _ => shown_start(unit, start),
         }
     }
 
@@ -652,6 +673,14 @@ impl Writer<'_> {
             }
             Test::Present | Test::Versus(..) | Test::Weekdays(_) => format!("{value} IS NOT NULL"),
         }
+    }
+}
+
+/// How many rows, and after how many.
+fn limit(query: &Query) -> String {
+    match query.offset {
+        0 => query.rows_read().to_string(),
+        offset => format!("{} OFFSET {offset}", query.rows_read()),
     }
 }
 

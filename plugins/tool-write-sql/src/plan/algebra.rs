@@ -123,7 +123,10 @@ impl Teller<'_> {
         };
         put("order", query.order.iter().map(order).collect());
         let has_limit = query.shows_rows() && query.calendar.is_none();
+        let has_limit = has_limit || query.calendar.is_some() && !query.order.is_empty();
         put("limit", if has_limit { json!(query.limit) } else { Value::Null });
+        put("offset", if query.offset > 0 { json!(query.offset) } else { Value::Null });
+        put("fiscalYearBegins", query.fiscal.map_or(Value::Null, |month| json!(month)));
         let every = query.calendar.zip(query.time).map(|((unit, range), time)| {
             let every = json!({"unit": unit.word(), "of": self.schema.full_name(time)});
             range.map_or(every.clone(), |range| merged(every, days(range)))

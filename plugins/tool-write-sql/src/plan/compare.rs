@@ -134,7 +134,7 @@ impl Planner<'_> {
             (Some(against), None) => against,
             (Some(_), Some(_)) => return Err(Unclear::Shape),
         };
-        let range = meaning.range.ok_or(Unclear::Shape)?;
+        let range = meaning.range.ok_or(Unclear::NoDays)?;
         let periods = match against {
             Against::Days(before) => Some(Periods { now: range, before }),
             Against::Now => {

@@ -14,7 +14,7 @@ mod sets;
 mod tables;
 mod times;
 
-use crate::calendar::Day;
+use crate::calendar::{Day, Unit};
 use crate::joins::{Links, leads_beside};
 use crate::known::Known;
 use crate::labels::Labels;
@@ -56,6 +56,9 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
         beyond: Vec::new(),
         each: None,
     };
+    planner.share_of_weekdays()?;
+    planner.fiscal_quarters()?;
+    planner.one_place()?;
     if planner.meaning.occasion.is_some() {
         return planner.occasions();
     }
@@ -100,6 +103,12 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     if let Some(table) = counted {
         query.count_groups(planner.labels.measure(Measure::Count(table)));
     }
+    if let Some(place) = planner.meaning.place {
+        query.begin_at(place)?;
+    }
+    if planner.meaning.fiscal && query.names_quarters() {
+        query.fiscal = Some(planner.schema.first_month()).filter(|month| *month > 1);
+    }
     // `sold in Shanghai but not in Beijing`, of the same row.
     let is_among =
         |filter: &Filter, wanted: bool| matches!(&filter.test, Test::Among(_, among) if *among == wanted);
@@ -115,6 +124,45 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
 }
 
 impl Planner<'_> {
+    /// `share of orders on weekends`: a condition on the time of the rows.
+    fn share_of_weekdays(&mut self) -> Result<(), Unclear> {
+        if !self.meaning.shares_weekdays {
+            return Ok(());
+        }
+        let [measure @ (Measure::Share(_) | Measure::Part(_))] = self.meaning.measures[..] else {
+            return Err(Unclear::Shape);
+        };
+        let place = self.time(measure.table())?;
+        if place.table != measure.table() || self.meaning.share.is_some() {
+            return Err(Unclear::Shape);
+        }
+        let days = std::mem::take(&mut self.meaning.weekdays);
+        self.meaning.share = Some(Filter { place, test: Test::Weekdays(days.to_vec()) });
+        Ok(())
+    }
+
+    /// Quarters of fiscal years are those of the calendar under other names, or there are none.
+    fn fiscal_quarters(&self) -> Result<(), Unclear> {
+        let month = self.schema.first_month();
+        let fits = match self.meaning.unit {
+            Some(Unit::Quarter) => (month - 1) % 3 == 0,
+            Some(Unit::Year) => month == 1,
+            _ => true,
+        };
+        if self.meaning.fiscal && !fits { Err(Unclear::Shape) } else { Ok(()) }
+    }
+
+    /// `the second`: one row of a ranking.
+    fn one_place(&mut self) -> Result<(), Unclear> {
+        if self.meaning.place.is_none() {
+            return Ok(());
+        }
+        if self.meaning.occasion.is_some() || self.meaning.limit.replace(1).is_some() {
+            return Err(Unclear::Shape);
+        }
+        Ok(())
+    }
+
     /// Checks that a number precedes the things that it limits.
     fn limits(&self, tables: &[usize]) -> Result<(), Unclear> {
         if self.meaning.limited.is_some_and(|table| !tables.contains(&table)) {
@@ -126,6 +174,11 @@ impl Planner<'_> {
     /// Plain rows.
     fn rows(&mut self) -> Result<Query, Unclear> {
         let meaning = self.meaning.clone();
+        // `October compared with September`: of what?
+        let has_days = meaning.range.is_some() || !meaning.weekdays.is_empty();
+        if has_days && meaning.tables.is_empty() && meaning.items.is_empty() && meaning.filters.is_empty() {
+            return Err(Unclear::NoNumber);
+        }
         let computes = meaning.against.is_some() || meaning.growth || meaning.cumulative || meaning.of_total;
         // `the largest order each month`: of a calendar unit there are only numbers.
         if computes
@@ -198,7 +251,8 @@ impl Planner<'_> {
         }
         self.join(&mut query, needed)?;
         // `有哪些渠道`: each once.
-        let of_kinds = meaning.tables.is_empty() && self.asks_for_kinds() && query.order.is_empty();
+        let is_of_kinds = meaning.tables.is_empty() || meaning.asks_kinds;
+        let of_kinds = is_of_kinds && self.asks_for_kinds() && query.order.is_empty();
         query.different = of_kinds
             || self.meaning.different
             || (query.joins.iter().any(|step| !step.up) && ranked.is_none());
@@ -267,6 +321,7 @@ impl Planner<'_> {
             known: None,
             order: Vec::new(),
             limit: ROWS_MAX,
+            offset: 0,
             limit_asked: self.meaning.limit.is_some(),
             begins_within: false,
             ends_within: false,
@@ -282,6 +337,7 @@ impl Planner<'_> {
             different: false,
             calendar: None,
             unit: None,
+            fiscal: None,
             cycle: None,
             time: None,
             shape,

@@ -171,6 +171,36 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Whether the least calendar units of known days are asked for, or so many of all: also those without rows.
+    fn is_least_of_units(&self, query: &Query) -> bool {
+        let has_days = matches!(query.calendar, Some((_, Some(_))));
+        matches!(self.meaning.rank, Some((By::Measure(_), false)))
+            && (has_days || query.calendar.is_some() && self.meaning.limit.is_some())
+            && self.meaning.having.is_empty()
+            && self.meaning.place.is_none()
+    }
+
+    /// `orders per day`, then `bottom 2`: orders the calendar by its number.
+    fn least_units(
+        &self,
+        query: &mut Query,
+        counted: Option<Place>,
+        multiplied: bool,
+    ) -> Result<(), Unclear> {
+        let (Some((By::Measure(measure), greatest)), [column]) = (self.meaning.rank, &query.columns[..]) else {
+            return Err(Unclear::Shape);
+        };
+        let by = self.expr(measure, counted, multiplied)?;
+        // Of no rows there is no average.
+        if column.expr != by || !by.is_zero_of_nothing() {
+            return Err(Unclear::Shape);
+        }
+        query.order = vec![(by, greatest)];
+        query.limit = self.limit();
+        query.shape = Shape::Ranking;
+        Ok(())
+    }
+
     pub(super) fn grouped_tables(&self) -> Vec<usize> {
         self.meaning.groups.iter().map(|group| group.table()).collect()
     }
@@ -234,6 +264,9 @@ impl Planner<'_> {
         multiplied: bool,
     ) -> Result<(), Unclear> {
         let meaning = &self.meaning;
+        if meaning.which && self.is_least_of_units(query) {
+            return self.least_units(query, counted, multiplied);
+        }
         if meaning.which {
             self.rank_parts(query)?;
         } else if let Some(unit) = query.calendar.map(|(unit, _)| unit) {

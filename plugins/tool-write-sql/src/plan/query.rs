@@ -4,7 +4,7 @@ use super::{FILE_ROWS_MAX, ROWS_MAX};
 use crate::calendar::{Cycle, Range, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
-use crate::understand::meaning::{Filter, Test};
+use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words::phrases::Func;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,6 +151,8 @@ pub struct Query {
     /// True: the greatest first.
     pub order: Vec<(Expr, bool)>,
     pub limit: u64,
+    /// The rows before the first one that is shown.
+    pub offset: u64,
     /// Whether the question gives a number.
     pub limit_asked: bool,
     /// The first unit begins before the range.
@@ -180,6 +182,8 @@ pub struct Query {
     pub calendar: Option<(Unit, Option<Range>)>,
     /// The unit of a series.
     pub unit: Option<Unit>,
+    /// Quarters are those of fiscal years that begin in this month, which begins a quarter.
+    pub fiscal: Option<i64>,
     /// The cycle of its first column, in its order.
     pub cycle: Option<Cycle>,
     /// The time field of ranges and trends.
@@ -223,6 +227,29 @@ impl Query {
         self.places().all(is_read)
     }
 
+    /// Shows only this one of a ranking.
+    pub fn begin_at(&mut self, place: u64) -> Result<(), Unclear> {
+        let is_ranking = !self.order.is_empty()
+            && self.limit == 1
+            && self.shows_rows()
+            && self.calendar.is_none()
+            && self.first_of_each.is_none();
+        if !is_ranking {
+            return Err(Unclear::NoRank);
+        }
+        self.offset = place.saturating_sub(1);
+        // It is not the first one.
+        self.shape = Shape::Table;
+        Ok(())
+    }
+
+    /// Whether it has a column of quarters.
+    pub fn names_quarters(&self) -> bool {
+        let is_quarter = |column: &Column| matches!(column.expr, Expr::Start(Unit::Quarter, _));
+        let of_calendar = self.calendar.filter(|_| self.averaged.is_none());
+        of_calendar.is_some_and(|(unit, _)| unit == Unit::Quarter) || self.columns.iter().any(is_quarter)
+    }
+
     /// Counts its groups instead of showing them.
     pub fn count_groups(&mut self, alias: String) {
         self.of_groups = true;
@@ -247,6 +274,7 @@ impl Query {
     pub fn rows_told(&self) -> Option<u64> {
         match self.calendar {
             _ if self.averaged.is_some() => None,
+            Some(_) if !self.order.is_empty() => Some(self.limit),
             Some((_, Some(_))) => None,
             Some((_, None)) => Some(ROWS_MAX),
             None if !self.shows_rows() => None,

@@ -86,7 +86,12 @@ impl Planner<'_> {
         if joined.contains(&table) {
             return Ok(());
         }
-        let way = self.way(joined, table)?;
+        // The customer of a sale is its own, though its order names one, too.
+        let own = self.links.direct(query.from, table).map(|_| self.way(&[query.from], table));
+        let way = match self.way(joined, table) {
+            Err(unclear) => own.and_then(Result::ok).ok_or(unclear)?,
+            Ok(way) => way,
+        };
         if leads_astray(&way) {
             let name = |table: usize| self.schema.table(table).name.clone();
             return Err(Unclear::Apart(name(joined[0]), name(table)));

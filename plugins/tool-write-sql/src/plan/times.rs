@@ -26,6 +26,10 @@ impl Planner<'_> {
             if meaning.new.is_some() {
                 return Err(Unclear::Shape);
             }
+            // `revenue compared with the same month last year`: which month?
+            if meaning.against.is_some() {
+                return Err(Unclear::NoDays);
+            }
             return Ok(());
         }
         let periods = self.periods(unit)?;

@@ -347,6 +347,10 @@ impl Reader<'_> {
                 self.waiting.pop();
                 self.rank(By::Measure(self.number_of(place)), most)
             }
+            // `executed more than 3 times` says how often, and not how many different times.
+            Some(Waiting::Compared(..)) if !number && self.pieces[self.at].text.eq_ignore_ascii_case("times") => {
+                self.unclear()
+            }
             Some(Waiting::Compared(compare, wanted)) if !number && !self.focus.is_empty() => {
                 self.waiting.pop();
                 self.meaning.having.push((self.number_of(place), compare, wanted));

@@ -11,6 +11,15 @@ use crate::words::{Form, Word, dates, english};
 /// The most things that one name may be.
 const CANDIDATES_MAX: usize = 200;
 
+/// The last place of a ranking that can be asked for.
+const PLACE_MAX: f64 = 100.0;
+/// Ends of ordinal numbers in digits.
+const ORDINAL_ENDS: &[&str] = &["nd", "rd", "th"];
+/// Words that may stand beside a place when nothing else is said.
+const BESIDE_PLACES: &[&str] = &["the", "and", "one", "place", "best", "名", "位", "个", "是", "谁"];
+/// Words after which a day precedes its month.
+const BEFORE_DAYS: &[&str] =
+    &["on", "since", "from", "to", "until", "till", "after", "before", "between", "and", "through", "~", "of"];
 /// Measure words with another meaning unless a number precedes them.
 const PIECES: &[&str] = &["名", "种"];
 
@@ -23,6 +32,8 @@ pub enum Chunk {
     /// A quoted value that no sample has.
     Quoted,
     Range(Range),
+    /// A date that no calendar has.
+    NoDay,
     /// A comma.
     Mark,
     Unknown,
@@ -138,13 +149,22 @@ impl Linker<'_> {
         if numbered && PIECES.contains(&rest[0].text.as_str()) {
             return (1, Chunk::Op(Op::Piece));
         }
+        if let Some((length, place)) = self.place(at) {
+            return (length, Chunk::Op(Op::Nth(place)));
+        }
         if let Some(value) = self.value_of_field(&rest[0], before) {
             return (1, Chunk::Named(vec![value]));
         }
         let (name_length, named) = self.split_after_each(at, before).unwrap_or_else(|| self.named(at));
         let phrase = self.phrase(at);
         let phrase_length = phrase.map_or(0, |(length, _)| length);
-        if let Some((length, range)) = dates::range(rest, self.today, self.schema.first_month())
+        let follows_day_word = before.last().is_some_and(|piece| {
+            let last = piece.text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+            BEFORE_DAYS.contains(&last.as_str())
+        });
+        let days = dates::range(rest, self.today, self.schema.first_month());
+        let days = days.or_else(|| dates::day_first(rest, self.today).filter(|_| follows_day_word));
+        if let Some((length, range)) = days
             && length >= name_length
             && length >= phrase_length
         {
@@ -152,11 +172,13 @@ impl Linker<'_> {
         }
         // `the share of TV series`, which have a field of that name.
         let is_own = named.iter().any(|named| matches!(named, Named::Field(_, Fit::Whole)));
+        // `How many orders did gold members place?`, where rankings have a field `place`.
+        let is_verb = |op: Op| matches!(op, Op::Filler | Op::Link) && follows_subject(before);
         if let Some((length, op)) = phrase
             && !(is_own && matches!(op, Op::Share | Op::Rate | Op::New | Op::Frequency))
             && !(is_own && length == 1 && matches!(op, Op::Cycle(..)))
             && !(matches!(op, Op::On(_)) && self.is_value_at(at + length - 1))
-            && (length > name_length || (length == name_length && wins(op, before)))
+            && (length > name_length || (length == name_length && (wins(op, before) || is_verb(op))))
         {
             return (length, Chunk::Op(op));
         }
@@ -165,11 +187,37 @@ impl Linker<'_> {
         }
         let chunk = match rest[0].form {
             Form::Number(number) => Chunk::Number(number),
+            Form::Quoted if dates::is_no_day(&rest[0].text) => Chunk::NoDay,
             Form::Quoted => Chunk::Quoted,
             Form::Mark => Chunk::Mark,
             Form::Latin | Form::Han => Chunk::Unknown,
         };
         (1, chunk)
+    }
+
+    /// `second` before `highest`, `第二`, or with nothing else that is said: a place of a ranking, with its length in words.
+    fn place(&self, at: usize) -> Option<(usize, u64)> {
+        let (length, place) = ordinal(&self.words[at..])?;
+        let ranks = |op: &Op| {
+            matches!(
+                op,
+                Op::Top
+                    | Op::Bottom
+                    | Op::Most(_)
+                    | Op::Extreme(_)
+                    | Op::ExtremeOf(..)
+                    | Op::Common(_)
+            )
+        };
+        let rest = &self.words[at + length..];
+        let is_ranked = phrases::all(rest).any(|(_, op)| ranks(&op));
+        let is_little = |word: &Word| {
+            word.form == Form::Mark || BESIDE_PLACES.contains(&word.lower.as_str())
+        };
+        let is_alone = self.words[..at].iter().chain(rest).all(is_little);
+        let named = rest.iter().take_while(|word| matches!(word.lower.as_str(), "place" | "名" | "位"));
+        let more = if is_alone { named.count() } else { 0 };
+        (is_ranked || is_alone).then_some((length + more, place))
     }
 
     /// The table that all words but the last name, if the last one counts.
@@ -314,6 +362,33 @@ impl Linker<'_> {
         };
         found.iter().find(|(length, _)| !swallows(*length)).or(found.first()).copied()
     }
+}
+
+/// `second`, `2nd`, `第二`, with its length in words.
+fn ordinal(words: &[Word]) -> Option<(usize, u64)> {
+    let first = words.first()?;
+    if let Some(place) = english::ordinal(&first.lower) {
+        return Some((1, place));
+    }
+    let next = words.get(1)?;
+    let number = match (first.lower.as_str(), first.number()) {
+        ("第", _) => next.number(),
+        (_, number) if ORDINAL_ENDS.contains(&next.lower.as_str()) => number,
+        _ => None,
+    };
+    let number = number.filter(|number| number.fract() == 0.0 && (2.0..=PLACE_MAX).contains(number))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and within PLACE_MAX")]
+    Some((2, number as u64))
+}
+
+/// Whether `did` and a subject precede: a verb follows.
+fn follows_subject(before: &[Piece]) -> bool {
+    let does = |piece: &Piece| {
+        let last = piece.text.rsplit(' ').next().unwrap_or_default();
+        ["do", "does", "did"].iter().any(|word| last.eq_ignore_ascii_case(word))
+    };
+    let is_named = |piece: &Piece| matches!(piece.chunk, Chunk::Named(_));
+    before.last().is_some_and(is_named) && before.iter().any(does)
 }
 
 /// Whether the phrase wins over a name of the same length.

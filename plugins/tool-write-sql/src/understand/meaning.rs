@@ -38,6 +38,11 @@ pub enum Occasion {
 }
 
 impl Measure {
+    /// Whether the numbers of several periods add up.
+    pub fn adds_up(self) -> bool {
+        matches!(self, Measure::Count(_) | Measure::Made(Func::Sum, _))
+    }
+
     pub fn table(self) -> usize {
         match self {
             Measure::Count(table) => table,
@@ -160,6 +165,14 @@ pub struct Meaning {
     pub new: Option<usize>,
     /// Of each group's number, or of each calendar unit's, the average: `average orders per customer`, `日均订单数`.
     pub averages_groups: bool,
+    /// `share of orders on weekends`: those of `weekdays` among all days.
+    pub shares_weekdays: bool,
+    /// `FY2027 by quarter`: quarters are those of fiscal years.
+    pub fiscal: bool,
+    /// `the second`: only this one of a ranking.
+    pub place: Option<u64>,
+    /// `商品有哪些类别`: asks for kinds, each once.
+    pub asks_kinds: bool,
     /// `both`, and the number of fields to show before it: several values must follow, or two fields.
     pub both: Option<usize>,
     /// Measures of conditions and orders that are not part of the answer.
@@ -208,8 +221,14 @@ pub enum Unclear {
     NoTime(String),
     /// `top 5` without a criterion.
     NoRank,
-    /// A message before it that was not understood.
-    Ignored(String),
+    /// Days without what to count or to add up in them.
+    NoNumber,
+    /// A comparison without the days that it compares.
+    NoDays,
+    /// A written date that no calendar has.
+    NoDay(String),
+    /// A message that changes the question before it, in a way that is not understood.
+    Change(String),
     /// These data sources all have an answer.
     Sources(Vec<String>),
 }

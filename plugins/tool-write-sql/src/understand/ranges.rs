@@ -3,7 +3,9 @@
 use super::link::Chunk;
 use super::meaning::{Against, Test, Unclear};
 use super::names::Named;
-use super::read::{Last, Reader, Waiting};
+use super::read::{Last, Reader, Waiting, is_fiscal};
+use crate::sums;
+use super::meaning::Measure;
 use crate::calendar::{Day, Range};
 use crate::schema::{Kind, Place};
 use crate::words::concept;
@@ -36,6 +38,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn range(&mut self, range: Range) -> Result<(), Unclear> {
+        self.meaning.fiscal |= is_fiscal(&self.pieces[self.at].text.to_lowercase());
         if let Some(number) = self.bare_year() {
             return match self.last {
                 Last::Field(place) if self.schema.field(place).is_number() && !self.names_years(place) => {
@@ -120,6 +123,7 @@ impl Reader<'_> {
             ["last month", "last week", "last quarter", "上月", "上个月", "上周", "上季度", "上个季度"]
                 .iter()
                 .any(|word| text.ends_with(word));
+        let goes_on = self.goes_on_in(range) && !compared;
         match &mut self.meaning.range {
             known @ None => *known = Some(range),
             Some(known) if known.before.is_none() && range.from.is_none() => known.before = range.before,
@@ -135,9 +139,30 @@ impl Reader<'_> {
                 self.meaning.range = Some(now);
                 self.meaning.against = Some(Against::Days(before));
             }
+            Some(known) if goes_on => {
+                *known = Range::of(known.from.min(range.from), known.before.max(range.before));
+            }
             Some(_) => return self.unclear(),
         }
         Ok(())
+    }
+
+    /// `revenue in September and October`: days that follow each other, of a number that adds up; not `customers who ordered in
+    /// September and October`.
+    fn goes_on_in(&self, range: Range) -> bool {
+        let Some(known) = self.meaning.range else { return false };
+        let before = |back: usize| self.at.checked_sub(back).map(|at| &self.pieces[at].chunk);
+        let is_joined = matches!(before(1), Some(Chunk::Op(Op::And))) && matches!(before(2), Some(Chunk::Range(_)));
+        let is_next = known.before.is_some() && known.before == range.from
+            || range.before.is_some() && range.before == known.from;
+        let meaning = &self.meaning;
+        let is_amount = |place: &Place| sums::adds_up(self.schema.field(*place));
+        let counts_only = |table: &usize| meaning.measures.iter().all(|measure| *measure == Measure::Count(*table));
+        let adds_up = meaning.items.iter().all(is_amount)
+            && (!meaning.items.is_empty() || !meaning.measures.is_empty())
+            && meaning.measures.iter().all(|measure| measure.adds_up())
+            && meaning.tables.iter().all(counts_only);
+        is_joined && is_next && adds_up && meaning.verbs.is_empty() && !self.asks_for_growth()
     }
 
     /// `from October on`

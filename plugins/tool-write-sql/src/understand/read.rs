@@ -184,6 +184,7 @@ impl Reader<'_> {
             Chunk::Number(number) => self.number(*number),
             Chunk::Range(range) => self.range(*range),
             Chunk::Quoted => self.quoted(),
+            Chunk::NoDay => Err(Unclear::NoDay(piece.text.clone())),
             Chunk::Mark => self.sentence_ends(),
             Chunk::Unknown if matches!(self.waiting.last(), Some(Waiting::Has(_))) => self.quoted(),
             Chunk::Unknown if self.is_unit_of_number() || self.names_source() => Ok(()),
@@ -223,7 +224,13 @@ impl Reader<'_> {
                 self.meaning.listed |= LISTS.contains(&text.as_str());
                 self.meaning.in_total |= matches!(text.as_str(), "in total" | "altogether");
             }
+            Op::Piece if !self.is_piece_here() => return self.unclear(),
             Op::Of | Op::Is | Op::Within | Op::Piece | Op::Ratio => {}
+            Op::Nth(place) => {
+                if self.meaning.place.replace(place).is_some() {
+                    return self.unclear();
+                }
+            }
             Op::All => self.meaning.listed = true,
             Op::Link => self.link()?,
             Op::To => self.to()?,
@@ -346,6 +353,7 @@ impl Reader<'_> {
                 let text = self.pieces[self.at].text.to_lowercase();
                 self.meaning.every |= text.starts_with("every ") || text.starts_with("each ");
                 self.meaning.per |= text.starts_with("per ") || text.starts_with("a ");
+                self.meaning.fiscal |= is_fiscal(&text);
                 self.unit(unit)?;
             }
             Op::Unit(unit) => {
@@ -406,6 +414,12 @@ impl Reader<'_> {
             Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())
+    }
+
+    /// Whether a measure word follows what it may count: `5名`, `哪几位`, and not `件单价`.
+    fn is_piece_here(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|at| &self.pieces[at].chunk);
+        matches!(before, Some(Chunk::Number(_) | Chunk::Op(_)))
     }
 
     /// `customers who use only the app`: none of the others.
@@ -692,6 +706,11 @@ impl Reader<'_> {
     fn occasion(&mut self, occasion: Occasion) -> Result<(), Unclear> {
         if self.meaning.occasion.replace(occasion).is_some() { self.unclear() } else { Ok(()) }
     }
+}
+
+/// Whether days or a calendar unit are those of fiscal years.
+pub(super) fn is_fiscal(text: &str) -> bool {
+    ["fiscal", "financial", "fy", "财年", "财政", "财季"].iter().any(|word| text.contains(word))
 }
 
 /// Whether a field matches by more than the end of its name.

@@ -74,6 +74,10 @@ const LAST: &[&str] = &[
 /// Phrases for a whole unit, with its offset from now.
 const WHOLE: &[(&str, Unit, i64)] = &[
     ("today|今天|今日", Unit::Day, 0),
+    ("大前天", Unit::Day, -3),
+    ("the week before last|week before last|上上周|上上星期|上上个星期", Unit::Week, -2),
+    ("the month before last|month before last|上上月|上上个月", Unit::Month, -2),
+    ("the quarter before last|quarter before last|上上季度|上上个季度", Unit::Quarter, -2),
     ("yesterday|昨天|昨日", Unit::Day, -1),
     ("the day before yesterday|day before yesterday|前天", Unit::Day, -2),
     ("this week|the current week|本周|这周|这个星期|本星期", Unit::Week, 0),
@@ -88,7 +92,7 @@ const WHOLE: &[(&str, Unit, i64)] = &[
     ),
     ("this year|the current year|今年|本年", Unit::Year, 0),
     ("last year|the last year|previous year|去年", Unit::Year, -1),
-    ("前年", Unit::Year, -2),
+    ("the year before last|year before last|前年", Unit::Year, -2),
 ];
 
 /// Phrases for a unit that has begun, up to today.
@@ -118,6 +122,46 @@ const PARTS: &[(&str, i64, i64)] = &[
     ("h2|the second half|second half|下半年", 7, 6),
 ];
 
+/// Days of sales, with their month and day.
+const FESTIVALS: &[(&str, i64, i64)] = &[("双十一", 11, 11), ("双十二", 12, 12)];
+
+/// Weekdays of a week, `|` between synonyms: Monday first.
+const WEEKDAYS: [&str; 7] = [
+    "monday|一",
+    "tuesday|二",
+    "wednesday|三",
+    "thursday|四",
+    "friday|五",
+    "saturday|六",
+    "sunday|日|天",
+];
+/// Chinese words for a week before its day, with its offset from now.
+const WEEKS: &[(&str, i64)] = &[
+    ("上周", -1),
+    ("上星期", -1),
+    ("上个星期", -1),
+    ("本周", 0),
+    ("这周", 0),
+    ("这个星期", 0),
+    ("本星期", 0),
+    ("上上周", -2),
+];
+/// Weekends, with the offset of their week from now.
+const WEEKENDS: &[(&str, i64)] =
+    &[("last weekend|上周末|上个周末|上星期末", -1), ("this weekend|本周末|这周末|这个周末", 0)];
+
+/// Joints between the days of one month: `November 1 to 7`, `11月1日到7日`.
+const DAY_JOINTS: &[&str] = &["to", "until", "till", "through", super::symbols::TO, "到", "至"];
+
+/// Phrases for a fiscal unit that has begun, up to today; true: the year.
+const FISCAL_TO_DATE: &[(&str, bool)] = &[
+    (
+        "fiscal year to date|the fiscal year to date|this fiscal year to date|fiscal ytd|fytd|financial year to date|本财年至今|财年至今|本财年以来|财年以来|财年初至今",
+        true,
+    ),
+    ("fiscal quarter to date|this fiscal quarter to date|本财季至今|财季至今", false),
+];
+
 /// The same of fiscal years, and words for these.
 const FISCAL: &[(&str, i64)] = &[
     ("this fiscal year|the current fiscal year|this financial year|本财年|本财政年度|这个财年", 0),
@@ -138,7 +182,11 @@ pub fn chinese() -> impl Iterator<Item = &'static str> {
     let others = TO_DATE.iter().map(|(words, _)| *words).chain(PARTS.iter().map(|(words, ..)| *words));
     let fiscal = FISCAL.iter().chain(FISCAL_QUARTERS).map(|(words, _)| *words);
     let others = others.chain(fiscal).flat_map(|words| words.split('|'));
-    let whole = whole.chain(others).chain(["财年", "财政年度", "第"]);
+    let whole = whole.chain(others).chain(["财年", "财政年度", "第", "双"]);
+    let to_date = FISCAL_TO_DATE.iter().map(|(words, _)| *words);
+    let weekends = WEEKENDS.iter().map(|(words, _)| *words);
+    let whole = whole.chain(to_date.chain(weekends).flat_map(|words| words.split('|')));
+    let whole = whole.chain(WEEKS.iter().map(|(word, _)| *word)).chain(FESTIVALS.iter().map(|(word, ..)| *word));
     let units = UNITS.iter().map(|(word, _)| *word);
     whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
 }
@@ -150,6 +198,9 @@ pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Ran
     let readings = [
         last_units(words, today),
         fiscal(words, today, first_month),
+        fiscal_to_date(words, today, first_month),
+        weekday(words, today),
+        festival(words, today),
         to_date(words, today),
         part_of_year(words, today),
         whole_unit(words, today),
@@ -286,6 +337,23 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
         });
         named.max_by_key(|(length, ..)| *length).or_else(|| quarter_number(words))
     };
+    // `fiscal Q3`: the latest one that has begun.
+    let said = usize::from(words.first().is_some_and(|word| matches!(word.lower.as_str(), "fiscal" | "财年")));
+    let named = quarter(&words[said..]).filter(|_| said > 0);
+    if let Some((length, month, months)) = named {
+        let after = said + length + longest(&words[said + length..], ["of", "in"].into_iter()).unwrap_or(0);
+        let (length, year) = match fiscal_year(&words[after..], this) {
+            Some((more, year)) => (after + more, year),
+            None => {
+                let year = words.get(after).and_then(year_number);
+                let has_begun = Day::of(begin(this), first_month + month - 1, 1) <= today;
+                let latest = if has_begun { this } else { this - 1 };
+                (year.map_or(said + length, |_| after + 1), year.unwrap_or(latest))
+            }
+        };
+        let from = Day::of(begin(year), first_month + month - 1, 1);
+        return Some((lead + length, Range::days(from, from.plus_months(months))));
+    }
     // `the second quarter of the fiscal year 2026`
     let before = quarter(words);
     let of = before.map_or(0, |(length, ..)| {
@@ -297,6 +365,100 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
     let length = lead + of + length + after.map_or(0, |(length, ..)| length);
     let from = Day::of(begin(year), first_month + month - 1, 1);
     Some((length, Range::days(from, from.plus_months(months))))
+}
+
+/// `fiscal year to date`, `本财年至今`.
+fn fiscal_to_date(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)> {
+    let found = FISCAL_TO_DATE.iter().filter_map(|(phrases, is_year)| {
+        let (year, month, _) = today.date();
+        let months = if *is_year { 12 } else { 3 };
+        let begun = (month - first_month).rem_euclid(12) % months;
+        let from = Day::of(year, month - begun, 1);
+        Some((longest(words, phrases.split('|'))?, Range::days(from, today.plus(1))))
+    });
+    found.max_by_key(|(length, _)| *length)
+}
+
+/// `last Friday`, the latest one before today; `上周五`, `last weekend`, of the week before.
+fn weekday(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
+    let here = &words[lead..];
+    let weekends = WEEKENDS.iter().filter_map(|(phrases, week)| {
+        let saturday = today.monday().plus(7 * week + 5);
+        Some((longest(here, phrases.split('|'))?, Range::days(saturday, saturday.plus(2))))
+    });
+    if let Some((length, range)) = weekends.max_by_key(|(length, _)| *length) {
+        return Some((lead + length, range));
+    }
+    let (first, second) = (here.first()?.lower.as_str(), &here.get(1)?.lower);
+    let called = |word: &str| WEEKDAYS.iter().zip(0..).find(|(names, _)| names.split('|').any(|name| name == word));
+    let (_, weekday) = called(second)?;
+    let day = match WEEKS.iter().find(|(week, _)| *week == first) {
+        Some((_, week)) => today.monday().plus(7 * week + weekday),
+        None if first == "last" => today.plus(-1).plus(-(today.plus(-1 - weekday).days_after_monday())),
+        None => return None,
+    };
+    Some((lead + 2, Range::one(day)))
+}
+
+/// `双十一`, `去年双11`: without a year, the latest one that has begun.
+fn festival(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let (years, year) = year_before(words, today);
+    let here = &words[years..];
+    let named = FESTIVALS.iter().find(|(word, ..)| here.first().is_some_and(|first| first.lower == *word));
+    let digits = || {
+        let number = here.get(1).and_then(day_number).filter(|_| here[0].lower == "双")?;
+        FESTIVALS.iter().find(|(_, month, _)| *month == number)
+    };
+    let (length, (_, month, day)) = match named {
+        Some(known) => (1, known),
+        None if here.is_empty() => return None,
+        None => (2, digits()?),
+    };
+    Some((years + length, of_month(year, *month, Some(*day), today)?))
+}
+
+/// `1 November`, `1st of November 2026`, after a word such as `on`.
+pub fn day_first(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let day = words.first().and_then(day_number)?;
+    let ends = usize::from(words.get(1).is_some_and(|word| matches!(word.lower.as_str(), "st" | "nd" | "rd" | "th")));
+    let of = 1 + ends + usize::from(words.get(1 + ends).is_some_and(|word| word.lower == "of"));
+    let month = words.get(of).and_then(month_number)?;
+    let year = words.get(of + 1).and_then(year_number);
+    Some((of + 1 + usize::from(year.is_some()), of_month(year, month, Some(day), today)?))
+}
+
+/// Whether a text is written as a date, but there is no such day.
+pub fn is_no_day(text: &str) -> bool {
+    let is_written = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    let is_year = text.get(..4).and_then(|year| year.parse().ok()).is_some_and(|year: i64| (1900..2100).contains(&year));
+    is_written && is_year && Day::read(text).is_none()
+}
+
+/// The last day of `November 1 to 7` and `11月1日到7日`, and its length in words with the joint.
+fn day_after(words: &[Word], is_chinese: bool) -> Option<(usize, i64)> {
+    words.first().filter(|word| DAY_JOINTS.contains(&word.lower.as_str()))?;
+    let day = words.get(1).and_then(day_number)?;
+    let is_day = words.get(2).is_some_and(|word| matches!(word.lower.as_str(), "日" | "号"));
+    match is_chinese {
+        true => is_day.then_some((3, day)),
+        false => {
+            // Not `November 1 to 3 December`.
+            let goes_on = words.get(2).is_some_and(|word| word.form != super::Form::Mark && (month_number(word).is_some() || word.number().is_some()));
+            (!goes_on).then_some((2, day))
+        }
+    }
+}
+
+/// From the first of a month's days to the last one.
+fn up_to(range: Range, day: i64) -> Option<Range> {
+    let (year, month, first) = range.from?.date();
+    let last = Day::read(&format!("{year:04}-{month:02}-{day:02}"))?;
+    (first < day).then(|| Range::of(range.from, Some(last.plus(1))))
 }
 
 /// A fiscal year, and its length in words.
@@ -383,6 +545,12 @@ fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
         || name.lower.len() > 3 && !DOUBTFUL_MONTHS.contains(&name.lower.as_str());
     let length = year.map_or(after, |_| after + comma + 1);
     let range = of_month(year.or(later.flatten()), month, day, today)?;
+    // `November 1 to 7`
+    if let Some((more, last)) = day.and_then(|_| day_after(&words[length..], false))
+        && let Some(days) = up_to(range, last)
+    {
+        return sure.then_some((length + more, days));
+    }
     sure.then_some((length, range))
 }
 
@@ -424,6 +592,15 @@ fn chinese_date(words: &[Word], today: Day) -> Option<(usize, Range)> {
     };
     let day = words.get(years + 2).and_then(day_number).filter(|_| is(years + 3, &["日", "号"]));
     let length = years + 2 + 2 * usize::from(day.is_some());
+    // `11月1日到7日`, `11月1-7日`
+    let bare = words.get(years + 2).and_then(day_number).filter(|_| day.is_none());
+    let begins = length + usize::from(bare.is_some());
+    if let Some(first) = day.or(bare)
+        && let Some((more, last)) = day_after(&words[begins..], true)
+        && let Some(days) = up_to(of_month(year, month, Some(first), today)?, last)
+    {
+        return Some((begins + more, days));
+    }
     Some((length, of_month(year, month, day, today)?))
 }
 

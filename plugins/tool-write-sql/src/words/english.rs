@@ -36,6 +36,15 @@ pub fn number(word: &str) -> Option<usize> {
     NUMBERS.iter().position(|number| *number == word)
 }
 
+/// Places of a ranking in words, from the second on.
+const ORDINALS: &[&str] =
+    &["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+
+/// The place that a word names.
+pub fn ordinal(word: &str) -> Option<u64> {
+    ORDINALS.iter().zip(2..).find(|(known, _)| **known == word).map(|(_, place)| place)
+}
+
 /// The words of an identifier, in lower case: `surfaceArea`, `surface_area`.
 pub fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -45,6 +45,12 @@ const ENGLISH: &[(&str, &str)] = &[
     ("waiting for approval|awaiting approval|waiting to be approved|pending approval", "pending"),
     ("do we sell|do you sell|do we carry|do we offer|do we stock|do we keep", "do we have"),
     ("units sold|pieces sold|items sold|quantity sold", "quantity"),
+    (
+        "number of items sold|number of units sold|number of pieces sold|the number of items sold|the number of units sold|the number of pieces sold|how many items were sold|how many units were sold|how many pieces were sold|how many items did we sell|how many units did we sell|how many pieces did we sell",
+        "total quantity",
+    ),
+    ("average basket size|the average basket size|basket size", "average number of items per order"),
+    ("signed up|signed-up", "registered"),
     ("a breakdown of|breakdown of", "number of"),
     (
         "have never bought anything|never bought anything|have never ordered anything|never ordered anything|have never ordered|have never bought|have never placed an order|never placed an order|never ordered|never bought|never purchased",
@@ -121,6 +127,11 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much do ", " spend on average", "average sales per {}"),
     ("how much did ", " spend", "total sales of {}"),
     ("how much have ", " spent", "total sales of {}"),
+    ("ordered more than ", " times", "have more than {} orders"),
+    ("ordered at least ", " times", "have at least {} orders"),
+    ("ordered fewer than ", " times", "have fewer than {} orders"),
+    ("ordered less than ", " times", "have fewer than {} orders"),
+    ("ordered exactly ", " times", "have exactly {} orders"),
     ("bottom ", " by ", "{} with the lowest "),
     ("how much does ", " cost", "price of {}"),
     ("how much does ", " weigh", "weight of {}"),
@@ -155,6 +166,13 @@ const AROUND: &[(&str, &str, &str)] = &[
 
 /// Chinese idioms: a longer one stands before one that it contains.
 const CHINESE: &[(&str, &str)] = &[
+    ("人均消费金额", "平均每个客户的销售额"),
+    ("人均消费额", "平均每个客户的销售额"),
+    ("人均消费", "平均每个客户的销售额"),
+    ("笔单价", "平均订单金额"),
+    ("卖了多少商品", "的总销量"),
+    ("卖出了多少商品", "的总销量"),
+    ("卖出多少商品", "的总销量"),
     ("平均每单多少钱", "平均订单金额"),
     ("平均每单金额", "平均订单金额"),
     ("客单价", "平均订单金额"),
@@ -277,6 +295,9 @@ pub fn plainer(question: &str) -> String {
         plain = contains;
     }
     plain = or_more(&plain);
+    if is_chinese {
+        plain = nth_in_chinese(&plain);
+    }
     plain = shown_first(plain);
     for (before, after, instead) in AROUND {
         if let Some((start, inside, end)) = around(&plain, before, after) {
@@ -296,6 +317,39 @@ pub fn plainer(question: &str) -> String {
         }
     }
     plain
+}
+
+/// `订单第二多的城市` as `订单第二最多的城市`, `销售额第二的商品` as `销售额第二最高的商品`.
+fn nth_in_chinese(question: &str) -> String {
+    const SIZES: [(&str, &str); 12] = [
+        ("多", "最多"),
+        ("少", "最少"),
+        ("高", "最高"),
+        ("低", "最低"),
+        ("大", "最大"),
+        ("小", "最小"),
+        ("贵", "最贵"),
+        ("便宜", "最便宜"),
+        ("长", "最长"),
+        ("短", "最短"),
+        ("畅销", "销售额最高"),
+        ("的", "最高的"),
+    ];
+    let Some((head, rest)) = question.split_once('第') else { return question.to_owned() };
+    let length: usize = rest.chars().take_while(|c| is_numeral(*c)).map(char::len_utf8).sum();
+    let (number, tail) = rest.split_at(length);
+    let said = SIZES.iter().find(|(size, _)| tail.starts_with(size) && !number.is_empty());
+    match said.filter(|_| !is_quoted(head)) {
+        Some((size, most)) => {
+            let head = head.strip_suffix("排名").or(head.strip_suffix('排')).unwrap_or(head);
+            format!("{head}第{number}{most}{}", &tail[size.len()..])
+        }
+        None => question.to_owned(),
+    }
+}
+
+fn is_numeral(c: char) -> bool {
+    c.is_ascii_digit() || "二三四五六七八九十".contains(c)
 }
 
 /// `How many orders does a customer place on average?`

@@ -162,6 +162,10 @@ fn number(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
         words.push(Word::new(&date, Form::Quoted));
         return at + 10;
     }
+    if dates::is_no_day(&date) && ends(at + 10) {
+        words.push(Word::new(&date, Form::Quoted));
+        return at + 10;
+    }
     let month: String = date.chars().take(7).collect();
     let year = month.get(..4).and_then(|year| year.parse::<u32>().ok());
     if year.is_some_and(|year| (1900..2100).contains(&year))

@@ -182,6 +182,8 @@ pub enum Op {
     Chart(Chart),
     /// `contains`: the quoted text that follows.
     Has(Part),
+    /// `the second`: this place of a ranking.
+    Nth(u64),
 }
 
 use Compare::{AtLeast, AtMost, Equal, Less, More, NotEqual};
@@ -402,7 +404,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ("since|starting from|starting", Op::Since),
     ("until|till|up to and including", Op::Until),
     ("between", Op::Between),
-    ("not|no|without|never|excluding|except|except for|other than", Op::Not),
+    ("not|no|without|never|exclude|excluding|except|except for|other than", Op::Not),
     ("and|as well as|along with|plus|but|but also|and also|and who", Op::And),
     ("or", Op::Or),
     ("is|are|equals to|named|called|be", Op::Is),
@@ -416,7 +418,7 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Each1(Unit::Month),
     ),
     (
-        "yearly|annually|per year|by year|each year|every year|for each year|in each year",
+        "yearly|annually|per year|by year|each year|every year|for each year|in each year|by fiscal year|per fiscal year|each fiscal year|for each fiscal year|by financial year",
         Op::Each1(Unit::Year),
     ),
     (
@@ -427,13 +429,13 @@ const ENGLISH: &[(&str, Op)] = &[
         "which weekday|what weekday|which day of the week|what day of the week|on which weekday|on which day of the week|on what day of the week|the weekday|weekday|day of the week",
         Op::Cycle(Cycle::Weekday, true),
     ),
-    ("on mondays|mondays|on monday|on a monday", Op::On(MONDAYS)),
-    ("on tuesdays|tuesdays|on tuesday|on a tuesday", Op::On(TUESDAYS)),
-    ("on wednesdays|wednesdays|on wednesday|on a wednesday", Op::On(WEDNESDAYS)),
-    ("on thursdays|thursdays|on thursday|on a thursday", Op::On(THURSDAYS)),
-    ("on fridays|fridays|on friday|on a friday", Op::On(FRIDAYS)),
-    ("on saturdays|saturdays|on saturday|on a saturday", Op::On(SATURDAYS)),
-    ("on sundays|sundays|on sunday|on a sunday", Op::On(SUNDAYS)),
+    ("on mondays|mondays|on monday|on a monday|monday", Op::On(MONDAYS)),
+    ("on tuesdays|tuesdays|on tuesday|on a tuesday|tuesday", Op::On(TUESDAYS)),
+    ("on wednesdays|wednesdays|on wednesday|on a wednesday|wednesday", Op::On(WEDNESDAYS)),
+    ("on thursdays|thursdays|on thursday|on a thursday|thursday", Op::On(THURSDAYS)),
+    ("on fridays|fridays|on friday|on a friday|friday", Op::On(FRIDAYS)),
+    ("on saturdays|saturdays|on saturday|on a saturday|saturday", Op::On(SATURDAYS)),
+    ("on sundays|sundays|on sunday|on a sunday|sunday", Op::On(SUNDAYS)),
     (
         "on weekends|on the weekend|at weekends|at the weekend|weekends|on a weekend|during weekends",
         Op::On(WEEKENDS),
@@ -455,7 +457,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ("which month|what month|in which month", Op::WhichUnit(Unit::Month)),
     ("which year|what year|in which year", Op::WhichUnit(Unit::Year)),
     (
-        "quarterly|per quarter|by quarter|each quarter|every quarter|a quarter|for each quarter|quarter by quarter|in each quarter",
+        "quarterly|per quarter|by quarter|each quarter|every quarter|a quarter|for each quarter|quarter by quarter|in each quarter|by fiscal quarter|per fiscal quarter|each fiscal quarter|for each fiscal quarter|by financial quarter",
         Op::Each1(Unit::Quarter),
     ),
     ("which quarter|what quarter|in which quarter", Op::WhichUnit(Unit::Quarter)),
@@ -564,9 +566,9 @@ const CHINESE: &[(&str, Op)] = &[
     ("每天|每日|按天|按日|每一天|逐日", Op::Each1(Unit::Day)),
     ("每周|按周|每星期|逐周", Op::Each1(Unit::Week)),
     ("每月|按月|每个月|逐月|各月", Op::Each1(Unit::Month)),
-    ("每季度|按季度|每个季度|各季度|逐季|按季", Op::Each1(Unit::Quarter)),
+    ("每季度|按季度|每个季度|各季度|逐季|按季|各财季|按财季|每财季|每个财季", Op::Each1(Unit::Quarter)),
     ("哪个季度|哪一季度|哪季度", Op::WhichUnit(Unit::Quarter)),
-    ("每年|按年|逐年|各年", Op::Each1(Unit::Year)),
+    ("每年|按年|逐年|各年|各财年|按财年|每财年|每个财年", Op::Each1(Unit::Year)),
     (
         "按星期|按周几|按星期几|各星期|每个星期几|一周中每天|一周各天|按工作日",
         Op::Cycle(Cycle::Weekday, false),

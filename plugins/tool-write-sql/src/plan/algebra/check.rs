@@ -196,6 +196,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         ("known", query.known.is_some()),
         ("order", !query.order.is_empty()),
         ("limit", query.limit_asked),
+        ("offset", query.offset > 0),
         ("distinct", query.different),
         ("derived", !query.derived.is_empty()),
         ("every", query.calendar.is_some()),
@@ -212,7 +213,8 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         if !query.columns.iter().all(|column| column.measure) {
             return Err("`every` makes the first column; the others must be numbers".to_owned());
         }
-        alone("`every`", &["known", "order", "limit", "distinct", "compare", "firstOfEach"])?;
+        alone("`every`", &["known", "offset", "distinct", "compare", "firstOfEach"])?;
+        check_order_of_units(query)?;
         // Groups are counted by their first time.
         if !query.of_groups {
             alone("`every`", &["groupBy", "having"])?;
@@ -230,7 +232,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         }
     }
     if let Some((of, _)) = &query.first_of_each {
-        alone("`firstOfEach`", &["having", "distinct", "derived", "ofGroups"])?;
+        alone("`firstOfEach`", &["offset", "having", "distinct", "derived", "ofGroups"])?;
         if of.is_empty() || !of.iter().all(|expr| query.groups.contains(expr)) {
             return Err("firstOfEach.of: some of `groupBy`".to_owned());
         }
@@ -245,7 +247,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         }
     }
     if of_groups {
-        alone("`ofGroups`", &["order", "limit", "distinct", "derived", "compare"])?;
+        alone("`ofGroups`", &["order", "limit", "offset", "distinct", "derived", "compare"])?;
         let [Column { measure: true, .. }] = query.columns[..] else {
             return Err("`ofGroups` has one column, a number".to_owned());
         };
@@ -275,10 +277,32 @@ fn check_shapes(query: &Query) -> Result<(), String> {
     if query.whole.is_some() && (query.share.is_none() || query.periods.is_some()) {
         return Err("`whole` stands beside `share`, without `compare`".to_owned());
     }
+    if query.offset > 0 && (query.order.is_empty() || !query.limit_asked) {
+        return Err("`offset` needs an `order` and a `limit`".to_owned());
+    }
+    if query.fiscal.is_some() && !query.names_quarters() {
+        return Err("`fiscalYearBegins` names quarters: it needs `every` quarter, or a column of their starts".to_owned());
+    }
     if query.outer.is_some() && !matches!(query.joins[..], [step] if !step.up) {
         return Err("`keepAll` needs one join, to a table whose rows refer to `from`".to_owned());
     }
     Ok(())
+}
+
+/// Calendar units are ordered by their only number, with a limit, or by themselves.
+fn check_order_of_units(query: &Query) -> Result<(), String> {
+    let is_right = match (&query.order[..], query.limit_asked) {
+        ([], false) => true,
+        ([(expr, _)], true) => {
+            let is_only = matches!(&query.columns[..], [column] if column.expr == *expr);
+            is_only && expr.is_zero_of_nothing() && query.averaged.is_none() && query.derived.is_empty()
+        }
+        _ => false,
+    };
+    match is_right {
+        true => Ok(()),
+        false => Err("`every` has an `order` by its only column, a count or a sum, together with a `limit`, or neither".to_owned()),
+    }
 }
 
 /// A number follows from another one where there is what it needs.

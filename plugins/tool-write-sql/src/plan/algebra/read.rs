@@ -34,6 +34,8 @@ const MEMBERS: &[&str] = &[
     "known",
     "order",
     "limit",
+    "offset",
+    "fiscalYearBegins",
     "every",
     "compare",
     "derived",
@@ -121,6 +123,10 @@ impl Reader<'_> {
             Value::Null => ROWS_MAX,
             limit => rows(limit, "limit")?,
         };
+        let offset = match &value["offset"] {
+            Value::Null => 0,
+            offset => rows(offset, "offset")?,
+        };
         let (of_groups, averaged, above) = self.of_groups(&value["ofGroups"])?;
         let first_of_each = self.first_of_each(&value["firstOfEach"])?;
         let derived = self.derived(&value["derived"], &columns)?;
@@ -132,6 +138,8 @@ impl Reader<'_> {
         };
         let shape = match () {
             () if periods.is_some() => Shape::Comparison,
+            () if offset > 0 => Shape::Table,
+            () if calendar.is_some() && !order.is_empty() => Shape::Ranking,
             () if calendar.is_some() && averaged.is_none() || cycle.is_some() => Shape::Series,
             () if columns.iter().all(|column| column.measure) => Shape::Value,
             () if has_numbers && first_of_each.is_none() && averaged.is_none() => Shape::Ranking,
@@ -157,6 +165,7 @@ impl Reader<'_> {
             known: some(&value["known"], |known| self.expr(known, "known", &[]))?,
             order,
             limit,
+            offset,
             limit_asked: !value["limit"].is_null() && limit < ROWS_MAX,
             begins_within: false,
             ends_within: false,
@@ -172,12 +181,22 @@ impl Reader<'_> {
             different: flag(&value["distinct"], "distinct")?,
             calendar,
             unit: calendar.filter(|_| averaged.is_none()).map(|(unit, _)| unit),
+            fiscal: self.fiscal(&value["fiscalYearBegins"])?,
             cycle,
             time: compared.or(series),
             shape,
         };
         self.check(&query, &joined)?;
         Ok(query)
+    }
+
+    /// The month in which fiscal years begin: quarters are those of the calendar under other names.
+    fn fiscal(&self, month: &Value) -> Result<Option<i64>, String> {
+        match (month, month.as_i64()) {
+            (Value::Null, _) => Ok(None),
+            (_, Some(month @ (4 | 7 | 10))) => Ok(Some(month)),
+            _ => Err("fiscalYearBegins: 4, 7 or 10, a month in which a quarter begins".to_owned()),
+        }
     }
 
     fn each<T>(

@@ -8,6 +8,7 @@ use crate::schema::Place;
 use crate::sums;
 use crate::understand::link::Chunk;
 use crate::understand::meaning::{Against, By, Filter, Group, Meaning, Measure, Test, Unclear};
+use crate::understand::names::Named;
 use crate::words::concept;
 use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
@@ -26,7 +27,11 @@ impl Reader<'_> {
             ([Waiting::Count], Some(Chunk::Op(Op::Count))) => is_measured,
             ([Waiting::Make(funcs)], Some(Chunk::Op(Op::Make(func)))) => {
                 let is_made = |measure: &Measure| matches!(measure, Measure::Made(made, _) if made == func);
-                let is_known = is_measured && *func == Func::Sum || self.meaning.measures.iter().any(is_made);
+                // `Which customers spent the most, and how much?`
+                let is_ranked = matches!(self.meaning.rank, Some((By::Field(place), _))
+                    if sums::adds_up(self.schema.field(place)));
+                let is_known = (is_measured || is_ranked) && *func == Func::Sum
+                    || self.meaning.measures.iter().any(is_made);
                 *funcs == [*func] && is_known
             }
             _ => false,
@@ -217,6 +222,7 @@ impl Reader<'_> {
         if contradicts(&self.meaning.filters) {
             return Err(Unclear::Shape);
         }
+        self.meaning.asks_kinds = self.asks_for_kinds();
         self.meaning.one = self.single || !self.several;
         self.meaning.says_what = self.says_what();
         Ok(self.meaning)
@@ -224,6 +230,37 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// `商品有哪些类别`, and not `哪些类别的商品`.
+    fn asks_for_kinds(&self) -> bool {
+        let [item] = self.meaning.items[..] else { return false };
+        let names_it = |piece: &Piece| {
+            matches!(&piece.chunk, Chunk::Named(named)
+                if named.iter().any(|named| matches!(named, Named::Field(place, _) if *place == item)))
+        };
+        let which = self.pieces.windows(2).position(|pair| {
+            matches!(pair[0].chunk, Chunk::Op(Op::Which)) && names_it(&pair[1])
+        });
+        let is_owner = |at: usize| matches!(self.pieces.get(at + 2).map(|piece| &piece.chunk), Some(Chunk::Op(Op::Of)));
+        self.is_chinese_here() && which.is_some_and(|at| !is_owner(at))
+    }
+
+    /// `percentage of orders on weekends`: of all days, those on these weekdays.
+    fn share_of_weekdays(&mut self, amount: Option<Place>) -> Result<(), Unclear> {
+        let measure = match (amount, &self.meaning.tables[..]) {
+            (Some(place), _) => Measure::Part(place),
+            (None, [table]) => Measure::Share(self.schema.places(*table).next().ok_or(Unclear::Shape)?),
+            _ => return Err(Unclear::Shape),
+        };
+        let only = self.meaning.measures.iter().all(|known| known.table() == measure.table());
+        if !only || !self.meaning.groups.is_empty() {
+            return Err(Unclear::Shape);
+        }
+        self.meaning.items.clear();
+        self.meaning.measures = vec![measure];
+        self.meaning.shares_weekdays = true;
+        Ok(())
+    }
+
     /// Whether a phrase for a direction has one of these words: `from the oldest to the youngest`.
     fn says_order(&self, words: &[&str]) -> bool {
         self.pieces.iter().any(|piece| {
@@ -335,6 +372,9 @@ impl Reader<'_> {
         let grouped = !self.meaning.groups.is_empty();
         if self.is_share_of_days() || self.share_follows_a_value() {
             return Err(Unclear::Shape);
+        }
+        if !self.meaning.weekdays.is_empty() && self.meaning.filters.is_empty() {
+            return self.share_of_weekdays(amount);
         }
         if values == 0 && !grouped && amount.is_none() && !self.meaning.filters.is_empty() {
             return self.share_of_compared();
