@@ -441,8 +441,11 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         if let Some((by, _)) = meaning.rank.filter(|_| part.top) {
             meaning.rank = Some((by, !part.least));
         } else if meaning.rank.is_none() && meaning.order.is_none() {
+            let is_told_apart = !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.cycle.is_some();
             // `orders per day`, whose number is not named.
-            if let ([], [], [table]) = (&meaning.measures[..], &meaning.items[..], &meaning.tables[..]) {
+            if let ([], [], [table], true) =
+                (&meaning.measures[..], &meaning.items[..], &meaning.tables[..], is_told_apart)
+            {
                 meaning.measures.push(Measure::Count(*table));
             }
             if meaning.measures.is_empty() && (!meaning.groups.is_empty() || meaning.unit.is_some()) {
@@ -451,8 +454,11 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
             }
             meaning.rank = meaning.measures.first().map(|measure| (By::Measure(*measure), !part.least));
             meaning.which = meaning.groups.is_empty() && meaning.unit.is_some();
-            // `only the top 3` of a list: by what is open.
-            meaning.rank?;
+            // `the second`, after `top 5 products`: by what is usual. Of another list it is open by what.
+            meaning.least |= part.least;
+            if meaning.rank.is_none() && !meaning.top {
+                return None;
+            }
         }
     }
     meaning.having.retain(|(known, ..)| part.having.iter().all(|(measure, ..)| measure != known));

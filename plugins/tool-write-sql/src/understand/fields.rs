@@ -119,6 +119,10 @@ impl Reader<'_> {
         if is_beginning && !self.is_chinese_here() && self.waiting.last() == Some(&Waiting::Count) {
             return self.unclear();
         }
+        // `ordered 3 times` says how often.
+        if self.number.is_some() && text == "times" {
+            return self.unclear();
+        }
         if self.is_said_again(place) || self.is_its_name() {
             return Ok(());
         }

@@ -16,7 +16,9 @@ const PLACE_MAX: f64 = 100.0;
 /// Ends of ordinal numbers in digits.
 const ORDINAL_ENDS: &[&str] = &["nd", "rd", "th"];
 /// Words that may stand beside a place when nothing else is said.
-const BESIDE_PLACES: &[&str] = &["the", "and", "one", "place", "best", "名", "位", "个", "是", "谁"];
+const BESIDE_PLACES: &[&str] = &[
+    "the", "and", "one", "place", "best", "名", "位", "个", "是", "谁", "是谁", "是哪个", "哪个", "是什么",
+];
 /// Words after which a day precedes its month.
 const BEFORE_DAYS: &[&str] =
     &["on", "since", "from", "to", "until", "till", "after", "before", "between", "and", "through", "~", "of"];
@@ -158,6 +160,9 @@ impl Linker<'_> {
         let (name_length, named) = self.split_after_each(at, before).unwrap_or_else(|| self.named(at));
         let phrase = self.phrase(at);
         let phrase_length = phrase.map_or(0, |(length, _)| length);
+        if let Some(length) = dates::no_day(rest) {
+            return (length, Chunk::NoDay);
+        }
         let follows_day_word = before.last().is_some_and(|piece| {
             let last = piece.text.rsplit(' ').next().unwrap_or_default().to_lowercase();
             BEFORE_DAYS.contains(&last.as_str())

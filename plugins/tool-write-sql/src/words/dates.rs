@@ -395,6 +395,7 @@ fn weekday(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let (_, weekday) = called(second)?;
     let day = match WEEKS.iter().find(|(week, _)| *week == first) {
         Some((_, week)) => today.monday().plus(7 * week + weekday),
+        None if first == "this" => today.monday().plus(weekday),
         None if first == "last" => today.plus(-1).plus(-(today.plus(-1 - weekday).days_after_monday())),
         None => return None,
     };
@@ -437,6 +438,20 @@ pub fn is_no_day(text: &str) -> bool {
         });
     let is_year = text.get(..4).and_then(|year| year.parse().ok()).is_some_and(|year: i64| (1900..2100).contains(&year));
     is_written && is_year && Day::read(text).is_none()
+}
+
+/// `February 30`, `2月30日`: a day that its month never has, with its length in words.
+pub fn no_day(words: &[Word]) -> Option<usize> {
+    let is = |place: usize, letters: &[&str]| words.get(place).is_some_and(|word| letters.contains(&word.lower.as_str()));
+    let number = |place: usize| words.get(place).and_then(day_number);
+    let (month, day, length) = match words.first().and_then(month_number) {
+        Some(month) => (month, number(1)?, 2),
+        None if is(1, &["月"]) && is(3, &["日", "号"]) => (number(0)?, number(2)?, 4),
+        None => return None,
+    };
+    // A leap year has all days.
+    let is_none = month <= 12 && Day::read(&format!("2024-{month:02}-{day:02}")).is_none();
+    is_none.then_some(length)
 }
 
 /// The last day of `November 1 to 7` and `11月1日到7日`, and its length in words with the joint.
@@ -549,7 +564,8 @@ fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
     if let Some((more, last)) = day.and_then(|_| day_after(&words[length..], false))
         && let Some(days) = up_to(range, last)
     {
-        return sure.then_some((length + more, days));
+        let is_month = sure || !DOUBTFUL_MONTHS.contains(&name.lower.as_str());
+        return is_month.then_some((length + more, days));
     }
     sure.then_some((length, range))
 }

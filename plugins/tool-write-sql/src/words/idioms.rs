@@ -129,6 +129,8 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("how much have ", " spent", "total sales of {}"),
     ("ordered more than ", " times", "have more than {} orders"),
     ("ordered at least ", " times", "have at least {} orders"),
+    ("bought more than ", " times", "have more than {} orders"),
+    ("bought at least ", " times", "have at least {} orders"),
     ("ordered fewer than ", " times", "have fewer than {} orders"),
     ("ordered less than ", " times", "have fewer than {} orders"),
     ("ordered exactly ", " times", "have exactly {} orders"),
@@ -321,28 +323,28 @@ pub fn plainer(question: &str) -> String {
 
 /// `订单第二多的城市` as `订单第二最多的城市`, `销售额第二的商品` as `销售额第二最高的商品`.
 fn nth_in_chinese(question: &str) -> String {
-    const SIZES: [(&str, &str); 12] = [
-        ("多", "最多"),
-        ("少", "最少"),
-        ("高", "最高"),
-        ("低", "最低"),
-        ("大", "最大"),
-        ("小", "最小"),
-        ("贵", "最贵"),
-        ("便宜", "最便宜"),
-        ("长", "最长"),
-        ("短", "最短"),
-        ("畅销", "销售额最高"),
-        ("的", "最高的"),
+    const SIZES: [(&str, &str, &str); 12] = [
+        ("多", "", "最多"),
+        ("少", "", "最少"),
+        ("高", "", "最高"),
+        ("低", "", "最低"),
+        ("大", "", "最大"),
+        ("小", "", "最小"),
+        ("贵", "", "最贵"),
+        ("便宜", "", "最便宜"),
+        ("长", "", "最长"),
+        ("短", "", "最短"),
+        ("畅销", "销售额", "最高"),
+        ("的", "", "最高的"),
     ];
     let Some((head, rest)) = question.split_once('第') else { return question.to_owned() };
     let length: usize = rest.chars().take_while(|c| is_numeral(*c)).map(char::len_utf8).sum();
     let (number, tail) = rest.split_at(length);
-    let said = SIZES.iter().find(|(size, _)| tail.starts_with(size) && !number.is_empty());
+    let said = SIZES.iter().find(|(size, ..)| tail.starts_with(size) && !number.is_empty());
     match said.filter(|_| !is_quoted(head)) {
-        Some((size, most)) => {
+        Some((size, of, most)) => {
             let head = head.strip_suffix("排名").or(head.strip_suffix('排')).unwrap_or(head);
-            format!("{head}第{number}{most}{}", &tail[size.len()..])
+            format!("{head}{of}第{number}{most}{}", &tail[size.len()..])
         }
         None => question.to_owned(),
     }

@@ -240,8 +240,13 @@ impl Reader<'_> {
         let which = self.pieces.windows(2).position(|pair| {
             matches!(pair[0].chunk, Chunk::Op(Op::Which)) && names_it(&pair[1])
         });
+        // `What categories do products have?`
+        let asks_what = matches!(&self.pieces[..], [what, kind, does, ..]
+            if ["what", "which"].iter().any(|word| what.text.eq_ignore_ascii_case(word))
+                && names_it(kind)
+                && ["do", "does"].iter().any(|word| does.text.eq_ignore_ascii_case(word)));
         let is_owner = |at: usize| matches!(self.pieces.get(at + 2).map(|piece| &piece.chunk), Some(Chunk::Op(Op::Of)));
-        self.is_chinese_here() && which.is_some_and(|at| !is_owner(at))
+        asks_what || self.is_chinese_here() && which.is_some_and(|at| !is_owner(at))
     }
 
     /// `percentage of orders on weekends`: of all days, those on these weekdays.
@@ -370,10 +375,10 @@ impl Reader<'_> {
         };
         let values = self.meaning.filters.iter().filter(|filter| is_value(filter)).count();
         let grouped = !self.meaning.groups.is_empty();
-        if self.is_share_of_days() || self.share_follows_a_value() {
+        if self.meaning.weekdays.is_empty() && self.is_share_of_days() || self.share_follows_a_value() {
             return Err(Unclear::Shape);
         }
-        if !self.meaning.weekdays.is_empty() && self.meaning.filters.is_empty() {
+        if !self.meaning.weekdays.is_empty() && (self.meaning.filters.is_empty() || self.is_share_of_days()) {
             return self.share_of_weekdays(amount);
         }
         if values == 0 && !grouped && amount.is_none() && !self.meaning.filters.is_empty() {
@@ -498,7 +503,7 @@ impl Reader<'_> {
         self.pieces.windows(2).any(|pair| {
             let says = matches!(pair[0].chunk, Chunk::Op(Op::Is | Op::Link))
                 || SAYING.contains(&pair[0].text.to_lowercase().as_str());
-            says && matches!(pair[1].chunk, Chunk::Range(_))
+            says && matches!(pair[1].chunk, Chunk::Range(_) | Chunk::Op(Op::On(_)))
         })
     }
 
