@@ -87,6 +87,9 @@ impl Names {
             }
             for field in &table.fields {
                 let listed = field.listed_values().into_iter().filter_map(|(_, called)| called);
+                if field.kind() == Kind::Date {
+                    continue;
+                }
                 for value in field.values.iter().cloned().chain(listed) {
                     names.dictionary.learn_value(&value);
                     values::also_called(&value).for_each(|name| names.dictionary.learn_value(name));
@@ -182,6 +185,13 @@ impl Names {
             if field.values.is_empty() {
                 continue;
             }
+            // Days are read as such: a sampled one is a value only in quotation marks.
+            if field.kind() == Kind::Date {
+                for value in &field.values {
+                    self.add_quoted(vec![value.to_lowercase()], place, value);
+                }
+                continue;
+            }
             let words = english::name_words(&field.name);
             let has_word = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
             let (is_place, is_sex) = (has_word(PLACES), has_word(SEXES));
@@ -256,6 +266,7 @@ impl Names {
         }
         let (whole, aliases) = (distinct(names), aliases(&whole_name));
         let mut names = whole;
+        let is_date = field.kind() == Kind::Date;
         // `amt`, of which the comment says `amount of the order`
         for told in english_name(&field.comment, &names) {
             self.add(told, Named::Field(place, Fit::Part));
@@ -265,7 +276,7 @@ impl Names {
         }
         names.retain(|name| !(name.len() == 1 && is_unit(&name[0])));
         for name in &names {
-            if field.kind() == Kind::Date
+            if is_date
                 && let Some(verb) = before_end(name, TIMES)
             {
                 if name.last().is_some_and(|last| last != "date") {
