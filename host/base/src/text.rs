@@ -16,6 +16,14 @@ pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A full-width letter, digit or sign as its ASCII one; any other character as it is.
+pub fn half_width(c: char) -> char {
+    match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        _ => c,
+    }
+}
+
 /// The most similar known name, if one is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
@@ -27,6 +35,12 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn full_width_letters_digits_and_signs_have_ascii_ones() {
+        let half: String = "ＧＭＶ２！～ａ。订".chars().map(half_width).collect();
+        assert_eq!(half, "GMV2!~a。订");
+    }
 
     #[test]
     fn a_text_is_cut_between_characters_and_it_shows() {

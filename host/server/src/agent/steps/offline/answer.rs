@@ -5,6 +5,7 @@ use lakeport_base::text::shortened;
 use serde_json::Value;
 
 use super::CANDIDATE;
+use super::figure::grouped;
 use super::question::Direction;
 use crate::agent::outcome::{Answer, Candidate, Outcome};
 use crate::agent::steps::model::Language;
@@ -236,6 +237,18 @@ pub fn refused(language: Language, error: &ToolError) -> Answer {
         Language::Chinese => format!("{said}\n\n可以这样问：{could}"),
     };
     Answer { content, outcome: Outcome::Refused { reason: message.to_owned(), suggestions } }
+}
+
+/// Refuses a question with more characters than are read.
+pub fn too_long(language: Language, chars_max: usize) -> Answer {
+    let most = grouped(&chars_max.to_string());
+    let reason = match language {
+        Language::English => format!(
+            "The question has more than {most} characters, the most that can be read without a model. Make it shorter."
+        ),
+        Language::Chinese => format!("问题超过 {most} 个字符，不使用模型时最多读取这么长，请缩短后再问。"),
+    };
+    Answer { content: reason.clone(), outcome: Outcome::Refused { reason, suggestions: Vec::new() } }
 }
 
 pub fn capitalised(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! Which of several readings a message chooses: by its number, its name or its text.
 
+use lakeport_base::text::half_width;
+
 use crate::agent::outcome::Candidate;
 use crate::agent::topics::Exchange;
 
@@ -54,17 +56,20 @@ fn chosen<'c>(message: &str, candidates: &'c [Candidate]) -> Option<&'c Candidat
     if let Some(number) = number(&plain) {
         return candidates.get(number.checked_sub(1)?);
     }
-    let is = |candidate: &&Candidate| {
-        candidate.label.to_lowercase() == plain || candidate.content.to_lowercase() == plain
-    };
+    let is = |candidate: &&Candidate| folded(&candidate.label) == plain || folded(&candidate.content) == plain;
     let has = |candidate: &&Candidate| {
-        plain.chars().count() >= NAME_MIN && has_words(&candidate.label.to_lowercase(), &plain)
+        plain.chars().count() >= NAME_MIN && has_words(&folded(&candidate.label), &plain)
     };
     candidates.iter().find(is).or_else(|| only(candidates.iter().filter(has)))
 }
 
 fn plain(message: &str) -> String {
-    message.trim().trim_end_matches(['.', '。', '!', '！', ')', '）', '?', '？']).to_lowercase()
+    folded(message.trim()).trim_end_matches(['.', '。', '!', ')', '?']).to_owned()
+}
+
+/// In lower case, and of half width: `２` is `2`.
+fn folded(text: &str) -> String {
+    text.chars().map(half_width).flat_map(char::to_lowercase).collect()
 }
 
 fn number(plain: &str) -> Option<usize> {
@@ -114,6 +119,10 @@ mod tests {
             ("option 1.", Some("shop.orders")),
             ("第二个", Some("shop.order_items")),
             ("选3", Some("bank.accounts")),
+            ("２", Some("shop.order_items")),
+            ("第３个。", Some("bank.accounts")),
+            ("Ｂａｎｋ．accounts！", Some("bank.accounts")),
+            ("４", None),
             ("Bank.Accounts", Some("bank.accounts")),
             ("accounts", Some("bank.accounts")),
             ("content of shop.orders", Some("shop.orders")),

@@ -36,8 +36,10 @@ const CANDIDATE: &str = "candidate";
 const TABLES: u32 = 10;
 /// Tables of a search that is the question itself.
 const TABLES_LISTED: u32 = 20;
-/// The question's characters that the tools get.
+/// Characters of a question that the rules read. A longer one is refused: half of a question is another question.
 const QUESTION_MAX_CHARS: usize = 2_000;
+/// Characters of a table's name in a thought.
+const NAME_MAX_CHARS: usize = 200;
 /// Columns drawn over each other.
 const MEASURES_MAX: usize = 5;
 /// Names in a thought.
@@ -73,9 +75,10 @@ fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
     let (chosen, earlier) = choice::resolved(&conversation.question, &conversation.earlier);
     let language =
         if chosen == conversation.question { conversation.language } else { Language::of(&chosen) };
-    let (question, used) = read_by(&chosen, &conversation.terms);
-    let earlier: Vec<String> =
-        earlier.iter().map(|question| read_by(question, &conversation.terms).0).collect();
+    let Some((question, used)) = read(&chosen, conversation) else {
+        return Ok(Next::Answer(answer::too_long(language, QUESTION_MAX_CHARS)).into());
+    };
+    let earlier = readable(&earlier, conversation);
     let is_plain = question == conversation.question;
     let said = if is_plain {
         next(conversation, &earlier)?
@@ -93,6 +96,22 @@ fn planned(conversation: &Conversation) -> Result<Said, ModelError> {
         call => call,
     };
     Ok(Said { next, ..said })
+}
+
+/// A question as the glossary reads it, and the terms that it was read by; `None` if it is too long, or becomes so.
+fn read<'c>(question: &str, conversation: &'c Conversation) -> Option<(String, Vec<(&'c str, &'c str)>)> {
+    let fits = |question: &str| question.trim().chars().count() <= QUESTION_MAX_CHARS;
+    let read = fits(question).then(|| read_by(question, &conversation.terms))?;
+    fits(&read.0).then_some(read)
+}
+
+/// The questions before that a message may change, the oldest first: what was asked before one that is too long is not
+/// what the message means.
+fn readable(earlier: &[String], conversation: &Conversation) -> Vec<String> {
+    let newest = earlier.iter().rev().map_while(|question| read(question, conversation));
+    let mut readable: Vec<String> = newest.map(|(question, _)| question).collect();
+    readable.reverse();
+    readable
 }
 
 /// The next step of a question after these.
@@ -126,8 +145,8 @@ impl<'c> Plan<'c> {
         self.conversation.last_of(tool)
     }
 
-    fn question(&self) -> String {
-        shortened(self.conversation.question.trim(), QUESTION_MAX_CHARS - 1)
+    fn question(&self) -> &'c str {
+        self.conversation.question.trim()
     }
 
     /// What can be asked: `write_sql` names questions that it can answer.
@@ -141,7 +160,7 @@ impl<'c> Plan<'c> {
     }
 
     fn search(&self, limit: u32) -> Said {
-        self.search_for(&self.question(), limit)
+        self.search_for(self.question(), limit)
     }
 
     fn search_for(&self, text: &str, limit: u32) -> Said {
@@ -155,8 +174,7 @@ impl<'c> Plan<'c> {
         let Some(write) = self.done(WRITE) else {
             let mut input = json!({ "question": self.question() });
             if !self.earlier.is_empty() {
-                let shown = |question: &String| shortened(question.trim(), QUESTION_MAX_CHARS - 1);
-                input["earlier"] = self.earlier.iter().map(shown).collect();
+                input["earlier"] = self.earlier.iter().map(|question| question.trim()).collect();
             }
             return Ok(call(self.found(search.outcome.as_ref().ok()), WRITE, input));
         };
@@ -262,13 +280,13 @@ impl<'c> Plan<'c> {
         let about = question::without_lineage(&self.conversation.question);
         let table = match (&subject.table, self.done(SEARCH)) {
             (Some(table), _) if calls == 0 => table.clone(),
-            (_, None) => return Ok(self.search_for(&shortened(&about, QUESTION_MAX_CHARS - 1), TABLES)),
+            (_, None) => return Ok(self.search_for(&about, TABLES)),
             (_, Some(search)) => match search.outcome.as_ref().ok().and_then(first_table) {
                 Some(table) => table,
                 None => return Ok(Next::Answer(answer::no_table(self.language)).into()),
             },
         };
-        let shown = shortened(&table, QUESTION_MAX_CHARS);
+        let shown = shortened(&table, NAME_MAX_CHARS);
         let thought = match self.language {
             Language::English => format!("I follow the lineage of {shown}."),
             Language::Chinese => format!("查看表 {shown} 的血缘。"),

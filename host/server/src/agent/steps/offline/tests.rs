@@ -346,6 +346,68 @@ fn a_greeting_is_answered_with_questions_that_can_be_answered() {
 }
 
 #[test]
+fn a_question_that_is_too_long_is_refused_as_a_whole() {
+    for (question, said) in [
+        (format!("How many orders{}in Beijing in 2025?", " ".repeat(2_000)), "more than 2,000 characters"),
+        (format!("北京有多少订单{}", "，".repeat(2_000)), "超过 2,000 个字符"),
+    ] {
+        let Ok(Said { next: Next::Answer(answer), .. }) = planned(&Conversation::new(&question, Vec::new())) else {
+            panic!("{question}")
+        };
+        let Outcome::Refused { reason, .. } = &answer.outcome else { panic!("{answer:?}") };
+        assert!(reason.contains(said) && answer.content == *reason, "{answer:?}");
+    }
+    // Blanks around it do not count.
+    let padded = format!("{0}How many orders?{0}", " ".repeat(2_000));
+    let said = planned(&Conversation::new(&padded, Vec::new())).unwrap();
+    let Next::Call { input, .. } = said.next else { panic!("{said:?}") };
+    assert_eq!(input["query"], "How many orders?");
+}
+
+#[test]
+fn the_glossary_must_not_make_a_question_too_long() {
+    let mut conversation = Conversation::new(&"会员 ".repeat(600), Vec::new());
+    assert!(matches!(planned(&conversation).unwrap().next, Next::Call { .. }));
+    conversation.terms = vec![crate::agent::knowledge::glossary::Term {
+        term: "会员".to_owned(),
+        synonyms: Vec::new(),
+        definition: "d".to_owned(),
+        phrase: Some("有订单的客户".to_owned()),
+        sql: None,
+        datasource: None,
+    }];
+    assert!(matches!(planned(&conversation).unwrap().next, Next::Answer(_)));
+}
+
+#[test]
+fn a_message_that_was_too_long_is_no_base_for_changes() {
+    let mut conversation = Conversation::new("only for app", Vec::new());
+    let exchange = |question: String| crate::agent::topics::Exchange {
+        question,
+        answer: String::new(),
+        candidates: Vec::new(),
+    };
+    let asked = ["How many customers?".to_owned(), "How many orders? ".repeat(200), "How many shops?".to_owned()];
+    conversation.earlier = asked.map(exchange).to_vec();
+    conversation.steps.push(Step::ToolResult(ToolResult {
+        call_id: "c".to_owned(),
+        tool: SEARCH.to_owned(),
+        outcome: Ok(found(&["orders"])),
+        duration_ms: 1,
+        truncated: false,
+        artifacts: Vec::new(),
+    }));
+    let earlier = |conversation: &Conversation| {
+        let said = planned(conversation).unwrap();
+        let Next::Call { input, .. } = said.next else { panic!("{said:?}") };
+        input["earlier"].clone()
+    };
+    assert_eq!(earlier(&conversation), json!(["How many shops?"]));
+    conversation.earlier.pop();
+    assert_eq!(earlier(&conversation), Value::Null);
+}
+
+#[test]
 fn what_cannot_be_answered_says_why_and_what_could_be() {
     let refusal = error("cannot_answer", &["How many orders?", "How many shops?", "a", "b"]);
     let (_, answer) =
