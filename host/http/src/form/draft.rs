@@ -28,6 +28,15 @@ impl<T> Draft<T> {
         if all.is_empty() { Ok(()) } else { Err(Error::invalid(all)) }
     }
 
+    /// What a check found wrong, for [`Draft::refuse`]. Its other errors are for forms that could be read: before them
+    /// come the members that could not.
+    pub fn found(&self, checked: Result<(), Error>) -> Result<Vec<Detail>, Error> {
+        match Error::details_of(checked) {
+            Ok(found) => Ok(found),
+            Err(error) => self.refuse(Vec::new()).and(Err(error)),
+        }
+    }
+
     /// The result of the rules; 400 as in [`Draft::refuse`].
     pub fn checked<X>(&self, rules: impl FnOnce(&T) -> Result<X, Vec<Detail>>) -> Result<X, Error> {
         match rules(&self.read) {
@@ -122,6 +131,16 @@ mod tests {
         let draft = draft_from_json::<Form>(br#"{"name":"a","items":["b"]}"#).unwrap();
         assert_eq!(draft.checked(rules).unwrap(), 1);
         assert!(draft.refuse(vec![Detail::new("name", "is taken")]).is_err());
+    }
+
+    #[test]
+    fn another_error_comes_after_wrong_members() {
+        let forbidden = || Err(Error::forbidden("no", "no"));
+        let draft = |body: &str| draft_from_json::<Form>(body.as_bytes()).unwrap();
+        let status = |body: &str| draft(body).found(forbidden()).unwrap_err().status();
+        assert_eq!((status(r#"{"name":7}"#), status(r#"{"name":"a"}"#)), (400, 403));
+        let wrong = Err(Error::invalid(vec![Detail::new("name", "is taken")]));
+        assert_eq!(draft(r#"{"name":7}"#).found(wrong).unwrap().len(), 1);
     }
 
     #[test]

@@ -280,9 +280,9 @@ async fn answer(
         conversation.earlier = earlier(&state, &task).await;
         conversation.earlier.reverse();
     }
-    let asked = conversation.earlier.iter().map(|one| one.question.as_str()).chain([task.content.as_str()]);
-    let asked: Vec<&str> = asked.collect();
-    conversation.terms = glossary::in_question(&state.db, &asked.join("\n"), rights.as_deref()).await?;
+    let before = conversation.earlier.iter().map(|one| &one.question);
+    let asked = before.chain([&task.content]).cloned().collect();
+    conversation.terms = glossary::in_questions(&state.db, asked, rights.as_deref()).await?;
     conversation.tools = background::other_tools(&state.plugins.registry().tools());
     let conversation = Arc::new(conversation);
     let asked = Asked {

@@ -1,6 +1,6 @@
 //! Handlers of verified questions and terms.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
@@ -12,7 +12,7 @@ use super::forms::{EntryPath, EntryQuery, ITEMS_MAX, Import};
 use super::view::{DeletedEntry, EntryView, Export, Imported};
 use super::{ENTRIES_MAX, Entry, Kind, store};
 use crate::agent::topics::view::List;
-use crate::agent::{Agent, Call};
+use crate::agent::Call;
 use crate::audit::{Change, Commit};
 
 /// `GET /api/v1/nl2sql/verified`, `GET /api/v1/nl2sql/glossary`
@@ -62,9 +62,8 @@ pub async fn create<K: Kind>(
     call: Call<Nothing, Nothing, Draft<K::Create>>,
 ) -> Result<Bare<EntryView<K::Body>>, Error> {
     let (state, caller) = (&call.state, &call.caller);
-    let body = call.body.checked(|form| K::changed(None, &K::Update::from(form.clone())))?;
-    check_may_write::<K>(caller, &body)?;
-    check::<K>(state, caller, None, &body).await?;
+    let (body, wrong) = K::changed(None, &K::Update::from(call.body.read().clone()));
+    check::<K, _, _>(&call, None, &body, wrong).await?;
     let now_ms = state.clock.now_ms();
     let mut entry =
         Entry { id: 0, body, author: caller.name.clone(), created_at_ms: now_ms, updated_at_ms: now_ms };
@@ -75,18 +74,18 @@ pub async fn create<K: Kind>(
     call.commit(tx, change, shown::<K>(entry)).await
 }
 
-/// 400 for what is wrong with an entry.
-async fn check<K: Kind>(
-    state: &Arc<Agent>,
-    caller: &Caller,
+/// 400 for all that is wrong with an entry: its form, what is known of that, and what only the server knows; 403 where
+/// the caller may not write it.
+async fn check<K: Kind, P, F>(
+    call: &Call<P, Nothing, Draft<F>>,
     before: Option<&K::Body>,
     body: &K::Body,
+    mut wrong: Vec<Detail>,
 ) -> Result<(), Error> {
-    let wrong = K::check(state, caller, before, std::slice::from_ref(body)).await?;
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    Err(Error::invalid(wrong.into_iter().map(|(_, detail)| detail).collect()))
+    wrong.extend(call.body.found(check_may_write::<K>(&call.caller, body))?);
+    let found = K::check(&call.state, &call.caller, before, std::slice::from_ref(body)).await?;
+    wrong.extend(found.into_iter().map(|(_, detail)| detail));
+    call.body.refuse(wrong)
 }
 
 fn refuse_full(count: i64) -> Result<(), Error> {
@@ -106,9 +105,8 @@ pub async fn update<K: Kind>(
     let known = store::find::<K>(&state.db, id).await?;
     let known = known.filter(|entry| may_read::<K>(caller, &entry.body)).ok_or_else(|| unknown::<K>(id))?;
     check_may_write::<K>(caller, &known.body)?;
-    let body = call.body.checked(|form| K::changed(Some(&known.body), form))?;
-    check_may_write::<K>(caller, &body)?;
-    check::<K>(state, caller, Some(&known.body), &body).await?;
+    let (body, wrong) = K::changed(Some(&known.body), call.body.read());
+    check::<K, _, _>(&call, Some(&known.body), &body, wrong).await?;
     let mut tx = state.db.begin().await?;
     let before = store::lock::<K>(&mut tx, id).await?.ok_or_else(|| unknown::<K>(id))?;
     call.check_if_match(&before.etag())?;
@@ -151,14 +149,12 @@ pub async fn import<K: Kind>(
     call: Call<Nothing, Nothing, Draft<Import<K::Create>>>,
 ) -> Result<Bare<Imported>, Error> {
     let (state, caller) = (&call.state, &call.caller);
-    let bodies: Vec<K::Body> = call.body.checked(checked::<K>)?;
-    bodies.iter().try_for_each(|body| check_may_write::<K>(caller, body))?;
-    let wrong = K::check(state, caller, None, &bodies).await?;
-    if !wrong.is_empty() {
-        return Err(Error::invalid(
-            wrong.into_iter().map(|(place, detail)| in_item(place, detail)).collect(),
-        ));
-    }
+    let (bodies, mut wrong) = changed::<K>(call.body.read());
+    let may_write = bodies.iter().try_for_each(|body| check_may_write::<K>(caller, body));
+    wrong.extend(call.body.found(may_write)?);
+    let found = K::check(state, caller, None, &bodies).await?;
+    wrong.extend(found.into_iter().map(|(place, detail)| in_item(place, detail)));
+    call.body.refuse(wrong)?;
     let now_ms = state.clock.now_ms();
     let mut imported = Imported { created: 0, updated: 0, unchanged: 0 };
     let mut tx = state.db.begin().await?;
@@ -185,8 +181,9 @@ pub async fn import<K: Kind>(
     call.commit(tx, change, Bare::new(&imported)).await
 }
 
-fn checked<K: Kind>(form: &Import<K::Create>) -> Result<Vec<K::Body>, Vec<Detail>> {
-    let (mut bodies, mut wrong) = (Vec::new(), Vec::new());
+/// The entries of a file, and what is wrong with them; none of too many.
+fn changed<K: Kind>(form: &Import<K::Create>) -> (Vec<K::Body>, Vec<Detail>) {
+    let mut wrong = Vec::new();
     if form.format != K::FORMAT {
         let message = format!("is `{}`; it must be `{}`", shortened(&form.format, 50), K::FORMAT);
         wrong.push(Detail::new("format", message));
@@ -194,17 +191,66 @@ fn checked<K: Kind>(form: &Import<K::Create>) -> Result<Vec<K::Body>, Vec<Detail
     if form.items.len() > ITEMS_MAX {
         let message = format!("has {} entries; {ITEMS_MAX} at most in one import", form.items.len());
         wrong.push(Detail::new("items", message));
-        return Err(wrong);
+        return (Vec::new(), wrong);
     }
+    let mut bodies = Vec::new();
     for (place, item) in form.items.iter().enumerate() {
-        match K::changed(None, &K::Update::from(item.clone())) {
-            Ok(body) => bodies.push(body),
-            Err(found) => wrong.extend(found.into_iter().map(|detail| in_item(place, detail))),
+        let (body, found) = K::changed(None, &K::Update::from(item.clone()));
+        wrong.extend(found.into_iter().map(|detail| in_item(place, detail)));
+        bodies.push(body);
+    }
+    wrong.extend(given_twice::<K>(&bodies));
+    (bodies, wrong)
+}
+
+/// The entries that are the same as one before them, and yet differ: only one of the two could be kept.
+fn given_twice<K: Kind>(bodies: &[K::Body]) -> Vec<Detail> {
+    let mut first = HashMap::new();
+    let mut twice = Vec::new();
+    for (place, body) in bodies.iter().enumerate() {
+        let before = *first.entry((K::words(body), K::datasource(body))).or_insert(place);
+        if bodies[before] != *body {
+            let what = K::RESOURCE.replace('_', " ");
+            let message = format!("is the same {what} as items[{before}] with other members; keep one of the two");
+            twice.push(Detail::new(format!("items[{place}]"), message));
         }
     }
-    if wrong.is_empty() { Ok(bodies) } else { Err(wrong) }
+    twice
 }
 
 fn in_item(place: usize, detail: Detail) -> Detail {
     Detail::new(format!("items[{place}].{}", detail.field), detail.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::knowledge::{Glossary, Verified};
+
+    fn wrong<K: Kind>(file: serde_json::Value) -> Vec<(String, String)> {
+        let form: Import<K::Create> = serde_json::from_value(file).unwrap();
+        let (_, wrong) = changed::<K>(&form);
+        wrong.into_iter().map(|detail| (detail.field, detail.message)).collect()
+    }
+
+    #[test]
+    fn two_of_the_same_in_a_file_are_refused_if_they_differ() {
+        let question = |question: &str, datasource: &str, sql: &str| json!({ "question": question, "datasource": datasource, "sql": sql });
+        let found = wrong::<Verified>(json!({ "format": "lakeport.verified/1", "items": [
+            question("How many orders?", "a", "SELECT 1"),
+            question("How many orders?", "b", "SELECT 2"),
+            question("How many orders?", "a", "SELECT 1"),
+            question("how many ORDERS", "a", "SELECT 2"),
+        ] }));
+        let [(field, message)] = &found[..] else { panic!("{found:?}") };
+        assert!(field == "items[3]" && message.contains("items[0]"), "{field} {message}");
+        let term = |term: &str, definition: &str| json!({ "term": term, "definition": definition });
+        let found = wrong::<Glossary>(json!({ "format": "x", "items": [
+            term("GMV", "one"), term("?", "two"), term("gmv", "two"),
+        ] }));
+        let fields: Vec<&str> = found.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(fields, ["format", "items[1].term", "items[2]"]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The glossary: terms of the business, their other words and their meaning.
 
-use std::ops::Range;
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -13,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::forms::{CreateTerm, SYNONYMS_MAX, UpdateTerm};
-use super::{Kind, has_words, is_allowed, plain, store, unknown_datasources};
+use super::words::{Place, Words};
+use super::{Kind, apart, has_words, is_allowed, plain, store, unknown_datasources};
 use crate::agent::Agent;
 
 /// Terms of one question that are used.
@@ -44,7 +46,7 @@ impl Kind for Glossary {
     type Create = CreateTerm;
     type Update = UpdateTerm;
 
-    fn changed(before: Option<&Term>, form: &UpdateTerm) -> Result<Term, Vec<Detail>> {
+    fn changed(before: Option<&Term>, form: &UpdateTerm) -> (Term, Vec<Detail>) {
         let empty = Term {
             term: String::new(),
             synonyms: Vec::new(),
@@ -75,10 +77,13 @@ impl Kind for Glossary {
         after.phrase = text(&form.phrase, after.phrase);
         after.sql = text(&form.sql, after.sql);
         after.datasource = text(&form.datasource, after.datasource);
+        // Each word once, in any case.
+        let mut known = HashSet::from([after.term.to_lowercase()]);
+        after.synonyms.retain(|word| known.insert(word.to_lowercase()));
         if !has_words(&after.term) {
             wrong.push(Detail::new("term", "has no letter and no digit"));
         }
-        if wrong.is_empty() { Ok(after) } else { Err(wrong) }
+        (after, wrong)
     }
 
     fn words(body: &Term) -> String {
@@ -107,15 +112,30 @@ fn text<const MIN: usize, const MAX: usize>(
     after.filter(|text| !text.is_empty())
 }
 
-/// The terms in a question, within the rights.
-pub async fn in_question(db: &Db, question: &str, rights: Option<&[String]>) -> Result<Vec<Term>, Error> {
+/// The terms in these questions, within the rights.
+pub async fn in_questions(
+    db: &Db,
+    questions: Vec<String>,
+    rights: Option<&[String]>,
+) -> Result<Vec<Term>, Error> {
+    let may_use = |term: &Term| term.datasource.as_deref().is_none_or(|name| is_allowed(rights, name));
     let all = store::all::<Glossary>(db).await?.into_iter().map(|entry| entry.body);
-    let question = Searched::of(question);
-    let is_meant = |term: &Term| {
-        term.datasource.as_deref().is_none_or(|name| is_allowed(rights, name))
-            && words(term).any(|word| !question.places(word).is_empty())
-    };
-    Ok(all.filter(is_meant).take(USED_MAX).collect())
+    let terms: Vec<Term> = all.filter(may_use).collect();
+    apart(move || Ok(meant(terms, &questions))).await
+}
+
+/// Those of the terms that texts have, the first ones.
+fn meant(terms: Vec<Term>, texts: &[String]) -> Vec<Term> {
+    let all = terms.iter().enumerate();
+    let words = Words::of(all.flat_map(|(at, term)| words(term).map(move |word| (word, at))));
+    let mut is_meant = vec![false; terms.len()];
+    let mut is_found = vec![false; words.len()];
+    for place in texts.iter().flat_map(|text| words.places(text)) {
+        if !std::mem::replace(&mut is_found[place.word], true) {
+            words.owners(place.word).iter().for_each(|owner| is_meant[*owner] = true);
+        }
+    }
+    terms.into_iter().zip(is_meant).filter(|(_, is_meant)| *is_meant).map(|(term, _)| term).take(USED_MAX).collect()
 }
 
 /// The term and its other words.
@@ -126,82 +146,44 @@ fn words(term: &Term) -> impl Iterator<Item = &str> {
 /// The question with the terms' phrases instead of their words, and the terms that it was read by. The longest words come
 /// first.
 pub fn read_by<'t>(question: &str, terms: &'t [Term]) -> (String, Vec<(&'t str, &'t str)>) {
-    let text = Searched::of(question);
-    let mut spans: Vec<(Range<usize>, &str, &str)> = Vec::new();
-    let mut known: Vec<(&str, &str)> = terms
+    let known: Vec<(&str, &str)> = terms
         .iter()
         .filter_map(|term| Some((term, term.phrase.as_deref()?)))
         .flat_map(|(term, phrase)| words(term).map(move |word| (word, phrase)))
         .collect();
-    known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
-    for (word, phrase) in known {
-        for place in text.places(word) {
-            if spans.iter().all(|(taken, ..)| place.end <= taken.start || taken.end <= place.start) {
-                spans.push((place, word, phrase));
-            }
-        }
-    }
-    spans.sort_by_key(|(place, ..)| place.start);
+    let words = Words::of(known.iter().enumerate().map(|(at, (word, _))| (*word, at)));
+    let places = apart_from_each_other(words.places(question).collect(), question.len());
+    let mut used = Vec::new();
+    let mut is_used = vec![false; words.len()];
     let (mut read, mut end) = (String::new(), 0);
-    for (place, _, phrase) in &spans {
-        read.push_str(&question[end..place.start]);
+    for Place { range, word } in places {
+        // Of equal words that of the first term counts.
+        let Some((written, phrase)) = words.owners(word).first().map(|first| known[*first]) else { continue };
+        read.push_str(&question[end..range.start]);
         read.push_str(phrase);
-        end = place.end;
+        end = range.end;
+        if !std::mem::replace(&mut is_used[word], true) {
+            used.push((written, phrase));
+        }
     }
     read.push_str(&question[end..]);
-    let mut used: Vec<(&str, &str)> = Vec::new();
-    for (_, word, phrase) in spans {
-        if !used.contains(&(word, phrase)) {
-            used.push((word, phrase));
-        }
-    }
     (read, used)
 }
 
-/// A text whose words are looked for in any case.
-struct Searched {
-    /// Each character in lower case, and where it begins.
-    characters: Vec<(usize, char)>,
-    bytes: usize,
-}
-
-fn lower(c: char) -> char {
-    c.to_lowercase().next().unwrap_or(c)
-}
-
-impl Searched {
-    fn of(text: &str) -> Searched {
-        Searched {
-            characters: text.char_indices().map(|(at, c)| (at, lower(c))).collect(),
-            bytes: text.len(),
+/// Those of the places that do not overlap, the longest first; in the order of the text.
+fn apart_from_each_other(mut places: Vec<Place>, bytes: usize) -> Vec<Place> {
+    places.sort_by_key(|place| (Reverse(place.range.len()), place.range.start));
+    let mut is_taken = vec![false; bytes];
+    places.retain(|Place { range, .. }| {
+        // What is taken already is as long at least: it has one of the ends.
+        let is_free = !is_taken[range.start] && !is_taken[range.end - 1];
+        if is_free {
+            is_taken[range.clone()].fill(true);
         }
-    }
-
-    /// Where a word stands alone: `GMV` is not in `GMVX`, `会员` is in `新会员数`.
-    fn places(&self, word: &str) -> Vec<Range<usize>> {
-        let wanted: Vec<char> = word.trim().chars().map(lower).collect();
-        let (Some(&first), Some(&last)) = (wanted.first(), wanted.last()) else { return Vec::new() };
-        let text = &self.characters;
-        let is_joined = |place: Option<usize>| {
-            let c = place.and_then(|place| text.get(place));
-            c.is_some_and(|(_, c)| c.is_ascii_alphanumeric() || *c == '_')
-        };
-        let mut places = Vec::new();
-        let mut at = 0;
-        while at + wanted.len() <= text.len() {
-            let end = at + wanted.len();
-            let is_here = text[at..end].iter().zip(&wanted).all(|((_, c), wanted)| c == wanted);
-            let is_alone = (!first.is_ascii_alphanumeric() || !is_joined(at.checked_sub(1)))
-                && (!last.is_ascii_alphanumeric() || !is_joined(Some(end)));
-            if is_here && is_alone {
-                places.push(text[at].0..text.get(end).map_or(self.bytes, |(at, _)| *at));
-                at = end;
-            } else {
-                at += 1;
-            }
-        }
-        places
-    }
+        is_free
+    });
+    places.sort_by_key(|place| place.range.start);
+    places
 }
 
 #[cfg(test)]
@@ -220,16 +202,6 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_alone_in_any_case() {
-        let places = |text: &str, word: &str| Searched::of(text).places(word);
-        assert_eq!(places("gmv, GMVX and GMV", "Gmv"), [0..3, 14..17]);
-        assert_eq!(places("新会员数", "会员").first(), Some(&(3..9)));
-        assert!(places("a_gmv", "gmv").is_empty() && places("x", "").is_empty());
-        // A letter that has another length in lower case.
-        assert_eq!(places("İ gmv", "GMV").first(), Some(&(3..6)));
-    }
-
-    #[test]
     fn a_question_is_read_by_the_longest_words() {
         let terms = [
             term("GMV", &["turnover"], Some("total amount")),
@@ -242,5 +214,36 @@ mod tests {
             used,
             [("turnover", "total amount"), ("net turnover", "sum of net"), ("GMV", "total amount")]
         );
+    }
+    #[test]
+    fn words_that_overlap_are_read_once() {
+        let terms = [term("会员日", &["员日"], Some("member day")), term("新会员", &["会员"], Some("new member"))];
+        // As long as each other: the one that comes first.
+        assert_eq!(read_by("新会员日会员", &terms).0, "new member日new member");
+        assert_eq!(read_by("会员日", &terms).0, "member day");
+        assert_eq!(read_by("员日", &terms).1, [("员日", "member day")]);
+        // Of two terms with the same word, the first.
+        let same = [term("a", &["b"], Some("one")), term("B", &[], Some("two"))];
+        assert_eq!(read_by("B", &same), ("one".to_owned(), vec![("b", "one")]));
+    }
+
+    #[test]
+    fn the_terms_of_a_question_are_the_first_that_it_has() {
+        let terms = |count: usize| (0..count).map(|one| term(&format!("t{one}"), &["GMV"], None)).collect();
+        let names = |text: &str| -> Vec<String> {
+            meant(terms(30), &[text.to_owned()]).into_iter().map(|term| term.term).collect()
+        };
+        assert_eq!(names("t29 of t3 and x"), ["t3", "t29"]);
+        assert_eq!(names("gmv").len(), USED_MAX);
+        assert!(names("gmvs").is_empty());
+    }
+
+    #[test]
+    fn a_synonym_is_kept_once() {
+        let form: CreateTerm = serde_json::from_value(serde_json::json!({
+            "term": "GMV", "synonyms": ["turnover", "Turnover ", "gmv", "成交额"], "definition": "d" }))
+        .unwrap();
+        let (made, wrong) = Glossary::changed(None, &form.into());
+        assert_eq!((made.synonyms, wrong.len()), (vec!["turnover".to_owned(), "成交额".to_owned()], 0));
     }
 }

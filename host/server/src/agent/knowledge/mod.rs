@@ -7,6 +7,7 @@ pub mod glossary;
 mod store;
 pub mod verified;
 mod view;
+mod words;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use ::http::Method;
 use futures_util::future::BoxFuture;
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
+use lakeport_base::text::half_width;
 use lakeport_http::Role::{Editor, Viewer};
 use lakeport_http::{Caller, Route, etag_of};
 use schemars::JsonSchema;
@@ -129,8 +131,8 @@ pub trait Kind: Send + Sync + 'static {
     type Create: Clone + DeserializeOwned + JsonSchema + Send + 'static;
     type Update: From<Self::Create> + DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// The members after a change; or all that is wrong.
-    fn changed(before: Option<&Self::Body>, form: &Self::Update) -> Result<Self::Body, Vec<Detail>>;
+    /// The members after a change, and what is wrong with them.
+    fn changed(before: Option<&Self::Body>, form: &Self::Update) -> (Self::Body, Vec<Detail>);
     /// The question or the term, in the form in which two are the same.
     fn words(body: &Self::Body) -> String;
     /// The data source that it is about, if it is about one.
@@ -162,29 +164,51 @@ impl<B: Serialize> Entry<B> {
     }
 }
 
-/// A text in the form in which two are the same: in lower case, of half width, without punctuation that means nothing. Signs
-/// of comparisons and numbers stay.
+/// Marks that mean nothing wherever they stand: two texts that differ in them are the same.
+const MEANINGLESS: &str = "?。、()【】《》「」『』\"'`“”‘’";
+/// Marks that mean nothing at the end of a text.
+const MEANINGLESS_AT_END: &str = ".!,;:…";
+
+/// A text in the form in which two are the same: in lower case, of half width, without marks that mean nothing. Every
+/// other sign counts, also one that nothing here knows.
 pub fn plain(text: &str) -> String {
-    let half = |c: char| match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
-        _ => c,
-    };
-    let lower: String = text.chars().map(half).flat_map(char::to_lowercase).collect();
-    let characters: Vec<char> = lower.chars().collect();
-    let mut kept = String::new();
-    for (place, &c) in characters.iter().enumerate() {
-        let before = place.checked_sub(1).and_then(|place| characters.get(place)).copied().unwrap_or(' ');
-        let after = characters.get(place + 1).copied().unwrap_or(' ');
-        let means = match c {
-            '<' | '>' | '=' | '≤' | '≥' | '≠' | '%' | '+' => true,
-            '!' => after == '=',
-            '.' | ',' => before.is_numeric() && after.is_numeric(),
-            '-' => !before.is_alphanumeric() && after.is_numeric(),
-            _ => c.is_alphanumeric(),
-        };
-        kept.push(if means { c } else { ' ' });
+    let lower: String = text.chars().map(half_width).flat_map(char::to_lowercase).collect();
+    let is_end = |c: char| c.is_whitespace() || MEANINGLESS.contains(c) || MEANINGLESS_AT_END.contains(c);
+    let characters: Vec<char> = folded(lower.trim_end_matches(is_end)).chars().collect();
+    let kept = characters.iter().enumerate().map(|(place, &c)| {
+        let (before, after) = (&characters[..place], &characters[place + 1..]);
+        if is_meaningless(c, before, after) { ' ' } else { c }
+    });
+    folded(&kept.collect::<String>())
+}
+
+fn is_meaningless(c: char, before: &[char], after: &[char]) -> bool {
+    let begins = |text: &[char], is: fn(char) -> bool| text.first().is_some_and(|c| is(*c));
+    match c {
+        // Between words; not in `1,000`, `10:30` and `,5`.
+        ',' | ';' | ':' => {
+            let behind_blank = after.strip_prefix(&[' ']).unwrap_or(after);
+            !begins(behind_blank, char::is_numeric)
+        }
+        // Within a word such as `e-mail`; not in `-5`.
+        '-' => {
+            let ends = before.last().is_some_and(char::is_ascii_alphanumeric);
+            ends && begins(after, |c| c.is_ascii_alphanumeric())
+        }
+        _ => MEANINGLESS.contains(c),
     }
-    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text with one blank for all white space in a place, and none around it.
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Runs what may take more than a few milliseconds, where no request waits for it.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
 }
 
 fn has_words(text: &str) -> bool {
@@ -222,9 +246,41 @@ mod tests {
             ("1.5", "1 5"),
             ("above -5", "above 5"),
             ("C++", "C"),
+            ("C#", "C"),
+            ("above .5", "above 5"),
+            ("amount ≧ 500", "amount ≦ 500"),
+            ("amount ⩾ 500", "amount ⩽ 500"),
+            ("高于-5的天数", "高于5的天数"),
+            ("高于 -5", "高于 5"),
+            ("above \u{2212}5", "above 5"),
+            ("above - 5", "above 5"),
+            ("±5", "5"),
+            ("¬ paid", "paid"),
+            ("a ! = 5", "a = 5"),
+            ("!paid orders", "paid orders"),
+            ("$ 5", "€ 5"),
+            ("5‰", "5"),
+            ("revenue ↑", "revenue ↓"),
+            ("10:30", "10 30"),
+            ("ratio 3 : 4", "ratio 3 4"),
+            ("above ,5", "above 5"),
+            ("[1, 5)", "(1, 5]"),
+            ("a/b", "a b"),
+            ("a*b", "a b"),
+            ("ods_orders", "ods orders"),
+            ("shop.orders", "shop orders"),
+            ("5\u{20e3}", "5"),
         ] {
             assert_ne!(plain(one), plain(other));
         }
         assert_eq!(plain(&plain("Orders (2026-11-26) > 1.5?")), plain("orders 2026 11 26 > 1.5"));
+        for (one, other) in [
+            ("订单，按天；“北京”。", "订单 按天 北京"),
+            ("Orders, by e-mail: how many...", "orders by e mail how many"),
+            ("《订单》有多少！！", "订单 有多少"),
+            ("", " ?! "),
+        ] {
+            assert_eq!(plain(one), plain(other));
+        }
     }
 }

@@ -4,7 +4,7 @@ use lakeport_base::Error;
 use lakeport_http::Paging;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
-use super::{ENTRIES_MAX, Entry, Kind, plain};
+use super::{ENTRIES_MAX, Entry, Kind, apart, plain};
 
 /// Columns of an entry.
 macro_rules! entries {
@@ -55,7 +55,7 @@ pub async fn page<K: Kind>(
     }
     const COUNT: Either = on_each!("SELECT count(*) FROM knowledge", "");
     const PAGE: Either = on_each!(entries!(), " ORDER BY words, id LIMIT $4 OFFSET $5");
-    let words = plain(keyword).replace('!', "!!").replace('%', "!%");
+    let words = plain(keyword).replace('!', "!!").replace('%', "!%").replace('_', "!_");
     let names = datasources.map(serde_json::to_string).transpose().map_err(Error::internal)?;
     let values: [Value; 3] = [K::STORED.into(), format!("%{words}%").into(), names.into()];
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
@@ -69,7 +69,8 @@ pub async fn page<K: Kind>(
 pub async fn all<K: Kind>(db: &Db) -> Result<Vec<Entry<K::Body>>, Error> {
     const ALL: &str = concat!(entries!(), " WHERE kind = $1 ORDER BY id LIMIT $2");
     let rows = db.read(ALL, &[K::STORED.into(), ENTRIES_MAX.into()]).await?;
-    rows.iter().map(entry::<K>).collect()
+    // They may have many megabytes.
+    apart(move || rows.iter().map(entry::<K>).collect()).await
 }
 
 /// What makes an entry unique, without its body.

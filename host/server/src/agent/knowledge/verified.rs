@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::forms::{CreateVerified, UpdateVerified};
-use super::{Entry, Kind, has_words, is_allowed, plain, store, unknown_datasources};
+use super::store::Head;
+use super::{Entry, Kind, apart, has_words, is_allowed, plain, store, unknown_datasources};
 use crate::agent::Agent;
 use crate::agent::access::{Asked, TopicAccess};
 use crate::plugins::answered;
@@ -58,7 +59,7 @@ impl Kind for Verified {
     fn changed(
         before: Option<&VerifiedQuestion>,
         form: &UpdateVerified,
-    ) -> Result<VerifiedQuestion, Vec<Detail>> {
+    ) -> (VerifiedQuestion, Vec<Detail>) {
         let empty = VerifiedQuestion {
             question: String::new(),
             datasource: String::new(),
@@ -80,10 +81,9 @@ impl Kind for Verified {
             Patch::Clear => after.note = None,
             Patch::Set(note) => after.note = Some(note.0.clone()).filter(|note| !note.trim().is_empty()),
         }
-        if !has_words(&after.question) {
-            return Err(vec![Detail::new("question", "has no letter and no digit")]);
-        }
-        Ok(after)
+        let is_right = has_words(&after.question);
+        let wrong = (!is_right).then(|| Detail::new("question", "has no letter and no digit"));
+        (after, wrong.into_iter().collect())
     }
 
     fn words(body: &VerifiedQuestion) -> String {
@@ -136,8 +136,13 @@ pub async fn matching(
     question: &str,
     rights: Option<&[String]>,
 ) -> Result<Option<Entry<VerifiedQuestion>>, Error> {
-    let found = store::of_words::<Verified>(db, &plain(question)).await?;
-    Ok(found.into_iter().find(|entry| is_allowed(rights, &entry.body.datasource)))
+    let words = plain(question);
+    let found = store::of_words::<Verified>(db, &words).await?;
+    // An older version may have stored fewer signs.
+    let is_meant = |entry: &Entry<VerifiedQuestion>| {
+        Verified::words(&entry.body) == words && is_allowed(rights, &entry.body.datasource)
+    };
+    Ok(found.into_iter().find(is_meant))
 }
 
 /// Verified questions with words of this one, within the rights, the most similar first.
@@ -146,25 +151,28 @@ pub async fn similar(
     question: &str,
     rights: Option<&[String]>,
 ) -> Result<Vec<VerifiedQuestion>, Error> {
-    let asked = pieces(&plain(question));
-    let score = |words: &str| {
-        let known = pieces(words);
-        let common = asked.intersection(&known).count();
-        common as f64 / asked.union(&known).count().max(1) as f64
-    };
-    let mut scored: Vec<(f64, i64)> = store::heads::<Verified>(db)
-        .await?
-        .into_iter()
-        .filter(|head| is_allowed(rights, &head.datasource))
-        .map(|head| (score(&head.words), head.id))
-        .filter(|(score, _)| *score >= SIMILAR_MIN)
-        .collect();
-    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut heads = store::heads::<Verified>(db).await?;
+    heads.retain(|head| is_allowed(rights, &head.datasource));
+    let question = plain(question);
     let mut similar = Vec::new();
-    for (_, id) in scored.into_iter().take(SIMILAR_MAX) {
+    for id in apart(move || Ok(most_similar(&question, &heads))).await? {
         similar.extend(store::find::<Verified>(db, id).await?.map(|entry| entry.body));
     }
     Ok(similar)
+}
+
+/// The ids of the entries with the most words of a question.
+fn most_similar(question: &str, heads: &[Head]) -> Vec<i64> {
+    let asked = pieces(question);
+    let score = |words: &str| {
+        let known = pieces(words);
+        let common = asked.intersection(&known).count();
+        common as f64 / (asked.len() + known.len() - common).max(1) as f64
+    };
+    let scored = heads.iter().map(|head| (score(&head.words), head.id));
+    let mut scored: Vec<(f64, i64)> = scored.filter(|(score, _)| *score >= SIMILAR_MIN).collect();
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    scored.into_iter().take(SIMILAR_MAX).map(|(_, id)| id).collect()
 }
 
 /// The words of a plain text, and the pairs of neighbours among characters without blanks between words.
