@@ -250,6 +250,19 @@ impl Error {
         }
     }
 
+    /// One 400 with what both name; this error alone where one of them names no members.
+    #[must_use]
+    pub fn with(self, other: Option<Error>) -> Error {
+        match (self, other) {
+            (Error::Refused(one), Some(Error::Refused(other)))
+                if [&one, &other].iter().all(|error| error.status == 400 && !error.details.is_empty()) =>
+            {
+                Error::invalid(one.details.into_iter().chain(other.details).collect())
+            }
+            (error, _) => error,
+        }
+    }
+
     /// Turns a unique violation of the store into this conflict; other errors stay as they are.
     #[must_use]
     pub fn unique_as(self, code: &'static str, message: impl Into<String>) -> Error {

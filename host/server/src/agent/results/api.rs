@@ -7,7 +7,8 @@ use std::time::Duration;
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::QueryResult;
-use lakeport_http::{Bare, Caller, Json, Nothing};
+use lakeport_http::form::Draft;
+use lakeport_http::{Bare, Caller, Nothing};
 use lakeport_physical::{QueryLimits, is_of_statement};
 use tokio::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::agent::tasks::api::{check_answer, readable};
 use crate::agent::tasks::event::Step;
 use crate::agent::tasks::{both, store};
 use crate::agent::{Agent, Call};
+use crate::datasources;
 use crate::plugins::answered;
 
 /// Rows of a file, its bytes as values, and the time that its query may take.
@@ -77,9 +79,13 @@ pub async fn result(call: Call<ResultPath, ResultQuery>) -> Result<ResultFile, E
 }
 
 /// `POST /api/v1/nl2sql/run`
-pub async fn run_statement(call: Call<Nothing, Nothing, Json<RunStatement>>) -> Result<Bare<RunView>, Error> {
-    let (state, caller, body) = (&call.state, &call.caller, &*call.body);
-    caller.check_datasource(&body.datasource.0)?;
+pub async fn run_statement(
+    call: Call<Nothing, Nothing, Draft<RunStatement>>,
+) -> Result<Bare<RunView>, Error> {
+    let (state, caller, body) = (&call.state, &call.caller, call.body.read());
+    let mut wrong = call.body.found(caller.check_datasource(&body.datasource.0))?;
+    wrong.extend(unknown_datasource(state, &body.datasource.0).await?);
+    call.body.refuse(wrong)?;
     let _place = RUNS.take(&caller.key()).await?;
     let statement = Statement { datasource: body.datasource.0.clone(), sql: body.sql.0.clone() };
     let max_rows = body.max_rows.map_or(SHOWN_ROWS_DEFAULT, i64::from);
@@ -92,6 +98,11 @@ pub async fn run_statement(call: Call<Nothing, Nothing, Json<RunStatement>>) -> 
     let ran = run(state, caller, rights, &statement, limits, EDITED).await.map_err(refused_or_failed)?;
     let Statement { datasource, sql } = statement;
     Ok(Bare::new(&RunView::new(datasource, sql, Table::of(ran.rows), ran.took_ms)))
+}
+
+async fn unknown_datasource(state: &Agent, name: &str) -> Result<Option<Detail>, Error> {
+    let is_known = datasources::names(&state.db).await?.iter().any(|known| known.eq_ignore_ascii_case(name));
+    Ok((!is_known).then(|| Detail::new("datasource", datasources::no_such(name))))
 }
 
 /// This time, or what the request has left of its own.

@@ -1,7 +1,7 @@
 //! Handlers of topics and messages.
 
 use lakeport_base::error::{Detail, Error};
-use lakeport_http::form::{Amend, Patch};
+use lakeport_http::form::{Amend, Draft, Patch};
 use lakeport_http::{Bare, Caller, Json, Nothing};
 use lakeport_store::Tx;
 use uuid::Uuid;
@@ -28,10 +28,10 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Bare<List<TopicView>
 }
 
 /// `POST /api/v1/nl2sql/topics`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<Bare<TopicView>, Error> {
-    let (state, body) = (&call.state, &*call.body);
-    let checked = check_datasources(state, &call.caller, body.datasources.as_deref()).await;
-    let model = chosen_model(state, body.model.as_ref().map(|name| name.0.as_str()), checked).await?;
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTopic>>) -> Result<Bare<TopicView>, Error> {
+    let (state, body) = (&call.state, call.body.read());
+    let name = body.model.as_ref().map(|name| name.0.as_str());
+    let model = checked_model(&call, body.datasources.as_deref(), name).await?;
     let now_ms = state.clock.now_ms();
     let mut topic = Topic {
         id: 0,
@@ -60,21 +60,23 @@ fn shown(topic: &Topic) -> Bare<TopicView> {
     Bare::new(&topic.view()).with_etag(&topic.etag())
 }
 
-/// The model of this name; with what a check of other members found wrong, all together.
-async fn chosen_model(
-    state: &Agent,
+/// The model of this name, in a form with which nothing is wrong; or all that is, together.
+async fn checked_model<P, F>(
+    call: &Call<P, Nothing, Draft<F>>,
+    datasources: Option<&[String]>,
     name: Option<&str>,
-    checked: Result<(), Error>,
 ) -> Result<Option<(i64, String)>, Error> {
-    let mut wrong = Error::details_of(checked)?;
+    let (state, body) = (&call.state, &call.body);
+    let mut wrong = body.found(check_datasources(state, &call.caller, datasources).await)?;
     let mut model = None;
     if let Some(name) = name {
         match models::api::named(state, name).await {
             Ok(found) => model = Some((found.id, found.name)),
-            Err(error) => wrong.extend(Error::details_of(Err(error))?),
+            Err(error) => wrong.extend(body.found(Err(error))?),
         }
     }
-    if wrong.is_empty() { Ok(model) } else { Err(Error::invalid(wrong)) }
+    body.refuse(wrong)?;
+    Ok(model)
 }
 
 /// 403 where the caller is bound to others, 400 where there is none of that name.
@@ -101,19 +103,18 @@ pub async fn get(call: Call<TopicPath>) -> Result<Bare<TopicView>, Error> {
 }
 
 /// `PUT /api/v1/nl2sql/topics/{topic_id}`
-pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result<Bare<TopicView>, Error> {
-    let (state, body) = (&call.state, &*call.body);
+pub async fn update(call: Call<TopicPath, Nothing, Draft<UpdateTopic>>) -> Result<Bare<TopicView>, Error> {
+    let (state, body) = (&call.state, call.body.read());
     readable(&state.db, &call.caller, call.path.topic_id).await?;
     let names = match &body.datasources {
         Patch::Set(names) => Some(names.as_slice()),
         Patch::Keep | Patch::Clear => None,
     };
-    let checked = check_datasources(state, &call.caller, names).await;
     let name = match &body.model {
         Patch::Set(name) => Some(name.0.as_str()),
         Patch::Keep | Patch::Clear => None,
     };
-    let model = chosen_model(state, name, checked).await?;
+    let model = checked_model(&call, names, name).await?;
     let mut tx = state.db.begin().await?;
     let before = locked(&mut tx, &call.caller, call.path.topic_id).await?;
     call.check_if_match(&before.etag())?;
