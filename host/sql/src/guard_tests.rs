@@ -336,3 +336,26 @@ fn a_refusal_names_the_function_and_the_setting() {
 fn keywords_before_parentheses_are_sorted() {
     assert!(BEFORE_PARENTHESES.windows(2).all(|pair| pair[0] < pair[1]));
 }
+
+#[test]
+fn a_parameter_of_a_user_has_no_value() {
+    let functions = |parser| Functions::new("mine", &[list_of(parser).to_owned()], &[]);
+    let check = |parser, readings, author, sql: &str| {
+        let (functions, heads) = (functions(parser), []);
+        let allowed = |_: &Object| true;
+        Guard { parser: Some(parser), readings, functions: &functions, author, heads: &heads, allowed: &allowed }
+            .check(sql)
+    };
+    for (parser, reading, sqls) in [
+        (SqlParser::Sqlite, Lexing::SQLITE, &["SELECT :a", "SELECT @x", "SELECT $x", "SELECT ?1", "SELECT ?"][..]),
+        (SqlParser::Postgres, Lexing::POSTGRES, &["SELECT $1", "SELECT a FROM orders LIMIT $1"]),
+        (SqlParser::MySql, Lexing::MYSQL, &["SELECT ?", "SELECT a FROM orders WHERE a IN (1, ?)"]),
+        (SqlParser::Ansi, Lexing::SQLITE, &["SELECT ?", "SELECT :a"]),
+    ] {
+        for sql in sqls {
+            let refused = check(parser, &[reading], Author::User, sql).unwrap_err();
+            assert!(refused.message.contains("has no value here"), "{sql}: {}", refused.message);
+        }
+    }
+    assert!(check(SqlParser::Sqlite, &[Lexing::SQLITE], Author::Dialect, "SELECT ?").is_ok());
+}

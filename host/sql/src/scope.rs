@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
     Ident, JsonTableColumn, ObjectName, Query, Select, SetExpr, Spanned, Statement, TableAlias, TableFactor,
-    Visitor,
+    Value, ValueWithSpan, Visitor,
 };
 use sqlparser::tokenizer::Location;
 
@@ -422,6 +422,17 @@ impl Visitor for Walk<'_> {
             }
             TableFactor::JsonTable { columns, .. } => self.json_columns(columns),
             other => stop("parse", "this form of a table is not known here", other.span().start),
+        }
+    }
+
+    /// Only a dialect gives its statements values.
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Broken> {
+        match &value.value {
+            Value::Placeholder(name) if self.author != Author::Dialect => {
+                let message = format!("the parameter {name} has no value here; write the value in its place");
+                stop("not_permitted", message, value.span.start)
+            }
+            _ => ControlFlow::Continue(()),
         }
     }
 
