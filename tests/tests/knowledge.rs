@@ -129,6 +129,13 @@ fn a_verified_statement_passes_the_guard() {
             ),
             ["question"]
         );
+        let wrong = json!({ "question": "?!", "datasource": "nowhere", "sql": "SELECT 1", "note": 7 });
+        assert_eq!(named(&client.post(VERIFIED, &wrong)), ["datasource", "note", "question"]);
+        let file = json!({ "format": "x", "items": [wrong, form("shop.db", "DELETE FROM orders")] });
+        assert_eq!(
+            named(&client.post(&format!("{VERIFIED}/import"), &file)),
+            ["format", "items[0].datasource", "items[0].note", "items[0].question", "items[1].sql"]
+        );
         let made = ok(client.post(VERIFIED, &form("shop.db", "SELECT 1")));
         let path = format!("{VERIFIED}/{}", made["id"]);
         assert_eq!(named(&client.put(&path, &json!({ "sql": "DROP TABLE orders" }))), ["sql"]);
@@ -196,6 +203,10 @@ fn both_move_as_files_all_or_nothing() {
             { "question": "bad", "datasource": "shop.db", "sql": "DROP TABLE orders" }]);
         let file = json!({ "format": "lakeport.verified/1", "items": items });
         assert_eq!(named(&other.post(&format!("{VERIFIED}/import"), &file)), ["items[1].sql"]);
+        let twice = json!([{ "question": "new", "datasource": "shop.db", "sql": "SELECT 2" },
+            { "question": "New?", "datasource": "shop.db", "sql": "SELECT 3" }]);
+        let file = json!({ "format": "lakeport.verified/1", "items": twice });
+        assert_eq!(named(&other.post(&format!("{VERIFIED}/import"), &file)), ["items[1]"]);
         assert_eq!(ok(other.get(VERIFIED))["total"], 2, "nothing of it");
     }
 }

@@ -127,6 +127,8 @@ fn a_model_is_made_read_changed_and_deleted() {
         let client = server.client();
         let form = json!({ "title": "a", "model": "nothing", "datasources": ["nowhere"] });
         assert_eq!(named(&client.post(TOPICS, &form)), ["datasources[0]", "model"]);
+        let form = json!({ "title": " ", "model": "nothing", "datasources": ["nowhere"] });
+        assert_eq!(named(&client.post(TOPICS, &form)), ["datasources[0]", "model", "title"]);
         let form = json!({ "title": "a", "model": "gpt" });
         let topic = ok(client.post(TOPICS, &form));
         let of_topic = format!("{TOPICS}/{}", text(&topic["topic_id"]));

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use lakeport_tests::{
-    Client, Event, EventStream, Lake, Options, Response, Server, Session, eventually, refused, stores,
+    Client, Event, EventStream, Lake, Options, Response, Server, Session, eventually, named, refused, stores,
 };
 use serde_json::{Value, json};
 
@@ -364,13 +364,18 @@ fn edited_sql_passes_the_guard_and_is_logged_as_the_callers() {
         assert_eq!((&all["columns"][1]["name"], &all["sql"]), (&json!("city"), &json!(sql)));
         let some = ok(run(json!({ "datasource": "shop.db", "sql": sql, "maxRows": 2 })));
         assert_eq!((&some["row_count"], &some["truncated"]), (&json!(2), &json!(true)));
-        for hostile in
-            ["DELETE FROM orders", "SELECT 1; SELECT 2", "PRAGMA user_version", "SELECT * FROM sqlite_master"]
-        {
+        for hostile in [
+            "DELETE FROM orders",
+            "SELECT 1; SELECT 2",
+            "PRAGMA user_version",
+            "SELECT * FROM sqlite_master",
+            "SELECT :a",
+        ] {
             let refusal = run(json!({ "datasource": "shop.db", "sql": hostile }));
             refused(&refusal, 400, "guard_refused");
         }
-        refused(&run(json!({ "datasource": "nowhere", "sql": "SELECT 1" })), 400, "invalid_input");
+        let wrong = json!({ "datasource": "nowhere", "sql": "SELECT 1", "maxRows": 0 });
+        assert_eq!(named(&run(wrong)), ["datasource", "maxRows"]);
         refused(&run(json!({ "datasource": "shop.db", "sql": " " })), 400, "invalid_input");
         refused(
             &run(json!({ "datasource": "shop.db", "sql": "SELECT 1", "maxRows": 0 })),
@@ -471,6 +476,8 @@ fn a_stream_resumes_after_any_event() {
         for beyond in [format!("?after={}", count + 1), "?after=-1".to_owned(), "?after=x".to_owned()] {
             refused(&client.get(&format!("{path}{beyond}")), 400, "invalid_input");
         }
+        let wrong = client.get(&format!("{TASKS}/7/events/stream?after=x"));
+        assert_eq!(named(&wrong), ["after", "task_id"], "path and query together");
         let header = [("Last-Event-ID", "x")];
         refused(&client.send("GET", &path, &header, b""), 400, "invalid_input");
         let unknown = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -564,7 +571,9 @@ fn cancelling_stops_a_query_at_once() {
         let mut reader = stream(&lake.server, &id, "", &[]);
         reader.next().expect("an event");
         let begun = Instant::now();
-        let answer = ok(client.post(&format!("{TASKS}/{id}/cancel"), &json!({})));
+        let answer =
+            ok(client
+                .post(&format!("{TASKS}/{id}/cancel"), &json!({ "reason": "unknown members are ignored" })));
         assert_eq!(answer, json!({ "task_id": id, "status": "suspended" }));
         let rest = reader.all();
         // Within a second; allows time for a busy machine.

@@ -26,6 +26,14 @@ pub trait Answer: Send + 'static {
 pub struct AnswerShape {
     pub media: &'static [&'static str],
     pub schema: Schema,
+    /// The headers of its own: each one's name and what it says.
+    pub headers: &'static [(&'static str, &'static str)],
+}
+
+impl AnswerShape {
+    pub fn new(media: &'static [&'static str], schema: Schema) -> AnswerShape {
+        AnswerShape { media, schema, headers: &[] }
+    }
 }
 
 /// `{"code":200,"message":"success","data":…}`, a success in areas B and C.
@@ -70,7 +78,7 @@ impl<T: JsonSchema + Send + 'static> Answer for Data<T> {
             },
             "required": ["code", "message", "data"],
         });
-        Some(AnswerShape { media: JSON, schema })
+        Some(AnswerShape::new(JSON, schema))
     }
 }
 
@@ -104,7 +112,7 @@ impl<T: JsonSchema + Send + 'static> Answer for Bare<T> {
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
-        Some(AnswerShape { media: JSON, schema: generator.subschema_for::<T>() })
+        Some(AnswerShape::new(JSON, generator.subschema_for::<T>()))
     }
 }
 
@@ -174,7 +182,7 @@ impl<M: Media> Answer for File<M> {
 
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
         let schema = if M::TEXT { json_schema!({ "type": "string" }) } else { json_schema!({}) };
-        Some(AnswerShape { media: M::NAMES, schema })
+        Some(AnswerShape::new(M::NAMES, schema))
     }
 }
 

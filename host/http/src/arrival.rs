@@ -138,7 +138,10 @@ mod tests {
         let draft = |body: &str| form::draft_from_json::<Vec<u8>>(body.as_bytes());
         let wrong = || Err::<(), _>(invalid("page"));
         let path = || Err::<(), _>(invalid("id"));
-        assert_eq!(told(all_right(path(), wrong(), draft("[1]"))), ("invalid_input", vec!["id".into(), "page".into()]));
+        assert_eq!(
+            told(all_right(path(), wrong(), draft("[1]"))),
+            ("invalid_input", vec!["id".into(), "page".into()])
+        );
         assert_eq!(told(all_right(Ok(()), wrong(), draft(r#"["x"]"#))).1, ["page", "[0]"]);
         let broken = || Err::<Draft<Vec<u8>>, _>(Error::bad_request("invalid_json", "no"));
         assert_eq!(told(all_right(Ok(()), Ok(()), broken())).0, "invalid_json");

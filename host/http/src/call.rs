@@ -19,6 +19,8 @@ use super::form::Draft;
 use super::gate::Attempt;
 use super::{Caller, RequestId, etag, form};
 
+/// The media type of most bodies.
+pub const JSON_BODY: &str = "application/json";
 /// One part in so many of a request's time is reserved for the answer after a wait.
 const ANSWER_SHARE: u32 = 10;
 
@@ -119,7 +121,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Draft<T> {
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
         let schema = generator.subschema_for::<T>();
-        Some(BodyShape { media: "application/json", schema, required: true })
+        Some(BodyShape { media: JSON_BODY, schema, required: true })
     }
 
     fn refuse(&self, found: Vec<Detail>) -> Result<(), Error> {
@@ -141,7 +143,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T>
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
         let schema = generator.subschema_for::<T>();
-        Some(BodyShape { media: "application/json", schema, required: false })
+        Some(BodyShape { media: JSON_BODY, schema, required: false })
     }
 }
 

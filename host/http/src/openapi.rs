@@ -8,6 +8,7 @@ use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use super::call::JSON_BODY;
 use super::route::{Generators, Shape};
 use super::{AnswerShape, Operation, Role};
 
@@ -82,10 +83,19 @@ pub fn document(about: &About, operations: &[Operation]) -> Value {
                     "description": "The ETag of the version that was read; 304 when it is still the same",
                     "schema": { "type": "string" },
                 },
+                "LastEventId": {
+                    "name": "Last-Event-ID", "in": "header", "required": false,
+                    "description": "The `id` of the last received event: the stream goes on behind it",
+                    "schema": { "type": "string", "pattern": "^[0-9]*$" },
+                },
             },
             "responses": {
                 "Error": {
                     "description": "It was refused or failed; `error` is stable, `message` is for a person",
+                    "headers": { "Retry-After": {
+                        "description": "Of 429, and of 503 where a repeat may succeed: the seconds to wait before it",
+                        "schema": { "type": "integer", "minimum": 0 },
+                    }},
                     "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
                 },
             },
@@ -128,12 +138,15 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     if route.versioned && route.method == Method::GET {
         parameters.push(json!({ "$ref": "#/components/parameters/IfNoneMatch" }));
     }
+    if route.resumable {
+        parameters.push(json!({ "$ref": "#/components/parameters/LastEventId" }));
+    }
     let mut operation = json!({
         "operationId": route.id,
         "tags": [tag(route.path)],
         "summary": route.about,
         "x-role": route.role.as_str(),
-        "x-error-codes": codes(route),
+        "x-error-codes": codes(route, &shape),
         "parameters": parameters,
         "responses": responses(route, &shape),
     });
@@ -173,11 +186,9 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
         if let Some(answer) = &shape.answer {
             success["content"] = content(answer);
         }
-        if route.versioned {
-            success["headers"] = json!({ "ETag": {
-                "description": "The version of the resource, for If-Match and If-None-Match",
-                "schema": { "type": "string" },
-            }});
+        let headers = headers(route, shape);
+        if !headers.is_empty() {
+            success["headers"] = headers.into();
         }
         responses.insert("200".to_owned(), success);
     }
@@ -196,12 +207,23 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
     Value::Object(responses)
 }
 
+/// The headers of a success.
+fn headers(route: &Operation, shape: &Shape) -> Map<String, Value> {
+    let etag = ("ETag", "The version of the resource, for If-Match and If-None-Match");
+    let own = shape.answer.as_ref().map_or(&[][..], |answer| answer.headers);
+    let all = route.versioned.then_some(&etag).into_iter().chain(own);
+    let header = |(name, about): &(&str, &str)| {
+        ((*name).to_owned(), json!({ "description": about, "schema": { "type": "string" } }))
+    };
+    all.map(header).collect()
+}
+
 fn content(answer: &AnswerShape) -> Value {
     let media = answer.media.iter().map(|media| ((*media).to_owned(), json!({ "schema": answer.schema })));
     Value::Object(media.collect())
 }
 
-fn codes(route: &Operation) -> Vec<&'static str> {
+fn codes(route: &Operation, shape: &Shape) -> Vec<&'static str> {
     let mut codes: BTreeSet<&'static str> = GENERAL_CODES.iter().copied().collect();
     codes.extend(route.refusals);
     if route.role != Role::Anyone {
@@ -226,7 +248,7 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     if takes_if_match(route) {
         codes.insert("precondition_failed");
     }
-    if [Method::PUT, Method::PATCH, Method::POST].contains(&route.method) {
+    if shape.body.as_ref().is_some_and(|body| body.media == JSON_BODY) {
         codes.insert("nothing_to_change");
     }
     if route.unbound {

@@ -68,6 +68,8 @@ pub struct Operation {
     pub probe: bool,
     /// It answers with the `ETag` of its resource; PUT, PATCH and DELETE accept `If-Match`.
     pub versioned: bool,
+    /// It answers with a stream of events, and takes `Last-Event-ID`.
+    pub resumable: bool,
     /// Another status that it answers, with the same form or, if it is 204, without a body; and when.
     pub also: Option<(u16, &'static str)>,
     /// Not implemented yet.
@@ -207,6 +209,12 @@ impl<S: Send + Sync + 'static> Route<S> {
         self.with(|operation| Operation { versioned: true, ..operation })
     }
 
+    /// It answers with a stream of events, and takes `Last-Event-ID`.
+    #[must_use]
+    pub fn resumable(self) -> Self {
+        self.with(|operation| Operation { resumable: true, ..operation })
+    }
+
     /// Describes another status that it answers, and when.
     #[must_use]
     pub fn also(self, status: u16, when: &'static str) -> Self {
@@ -269,6 +277,7 @@ impl Operation {
             secret: false,
             probe: false,
             versioned: false,
+            resumable: false,
             also: None,
             not_yet: false,
             dry_run: false,

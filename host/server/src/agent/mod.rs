@@ -282,6 +282,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "Stream a task's events as server-sent events (TaskEvent): stored events first, then live ones; 204 after the end",
             tasks::api::events,
         )
+        .resumable()
         .also(204, "The task has ended and the reader has seen all its events"),
         Route::new(
             Method::POST,

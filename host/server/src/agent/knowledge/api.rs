@@ -11,8 +11,8 @@ use lakeport_http::{Bare, Caller, Nothing};
 use super::forms::{EntryPath, EntryQuery, ITEMS_MAX, Import};
 use super::view::{DeletedEntry, EntryView, Export, Imported};
 use super::{ENTRIES_MAX, Entry, Kind, store};
-use crate::agent::topics::view::List;
 use crate::agent::Call;
+use crate::agent::topics::view::List;
 use crate::audit::{Change, Commit};
 
 /// `GET /api/v1/nl2sql/verified`, `GET /api/v1/nl2sql/glossary`
@@ -211,7 +211,8 @@ fn given_twice<K: Kind>(bodies: &[K::Body]) -> Vec<Detail> {
         let before = *first.entry((K::words(body), K::datasource(body))).or_insert(place);
         if bodies[before] != *body {
             let what = K::RESOURCE.replace('_', " ");
-            let message = format!("is the same {what} as items[{before}] with other members; keep one of the two");
+            let message =
+                format!("is the same {what} as items[{before}] with other members; keep one of the two");
             twice.push(Detail::new(format!("items[{place}]"), message));
         }
     }

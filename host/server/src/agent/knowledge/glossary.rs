@@ -135,7 +135,13 @@ fn meant(terms: Vec<Term>, texts: &[String]) -> Vec<Term> {
             words.owners(place.word).iter().for_each(|owner| is_meant[*owner] = true);
         }
     }
-    terms.into_iter().zip(is_meant).filter(|(_, is_meant)| *is_meant).map(|(term, _)| term).take(USED_MAX).collect()
+    terms
+        .into_iter()
+        .zip(is_meant)
+        .filter(|(_, is_meant)| *is_meant)
+        .map(|(term, _)| term)
+        .take(USED_MAX)
+        .collect()
 }
 
 /// The term and its other words.
@@ -217,7 +223,8 @@ mod tests {
     }
     #[test]
     fn words_that_overlap_are_read_once() {
-        let terms = [term("会员日", &["员日"], Some("member day")), term("新会员", &["会员"], Some("new member"))];
+        let terms =
+            [term("会员日", &["员日"], Some("member day")), term("新会员", &["会员"], Some("new member"))];
         // As long as each other: the one that comes first.
         assert_eq!(read_by("新会员日会员", &terms).0, "new member日new member");
         assert_eq!(read_by("会员日", &terms).0, "member day");

@@ -128,8 +128,8 @@ pub trait Kind: Send + Sync + 'static {
     const FORMAT: &'static str;
     /// The members of an entry.
     type Body: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
-    type Create: Clone + DeserializeOwned + JsonSchema + Send + 'static;
-    type Update: From<Self::Create> + DeserializeOwned + JsonSchema + Send + 'static;
+    type Create: Clone + DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    type Update: From<Self::Create> + DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// The members after a change, and what is wrong with them.
     fn changed(before: Option<&Self::Body>, form: &Self::Update) -> (Self::Body, Vec<Detail>);

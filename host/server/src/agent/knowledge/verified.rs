@@ -56,10 +56,7 @@ impl Kind for Verified {
     type Create = CreateVerified;
     type Update = UpdateVerified;
 
-    fn changed(
-        before: Option<&VerifiedQuestion>,
-        form: &UpdateVerified,
-    ) -> (VerifiedQuestion, Vec<Detail>) {
+    fn changed(before: Option<&VerifiedQuestion>, form: &UpdateVerified) -> (VerifiedQuestion, Vec<Detail>) {
         let empty = VerifiedQuestion {
             question: String::new(),
             datasource: String::new(),

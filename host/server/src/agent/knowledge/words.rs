@@ -110,7 +110,9 @@ mod tests {
     fn words_stand_alone_in_any_case() {
         assert_eq!(ranges("gmv, GMVX and GMV", "Gmv"), [0..3, 14..17]);
         assert_eq!(ranges("新会员数", "会员"), [3..9]);
-        assert!(ranges("a_gmv", "gmv").is_empty() && ranges("x", " ").is_empty() && ranges("", "x").is_empty());
+        assert!(
+            ranges("a_gmv", "gmv").is_empty() && ranges("x", " ").is_empty() && ranges("", "x").is_empty()
+        );
         // A letter that has another length in lower case.
         assert_eq!(ranges("İ gmv", "GMV"), [3..6]);
         assert_eq!(ranges("ẞ ẞa", "ẞa"), [4..8]);

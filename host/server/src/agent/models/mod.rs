@@ -65,7 +65,7 @@ pub struct ModelRecord {
 
 /// Settings of a model that have defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelOptions")]
 pub struct Options {
     /// Whether its answers come as streams; absent: yes.

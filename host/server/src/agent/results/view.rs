@@ -15,6 +15,12 @@ use crate::agent::topics::view::ArtifactCell;
 /// Whether there are more rows than the file has.
 static TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 
+/// As described.
+const HEADERS: &[(&str, &str)] = &[
+    ("X-Truncated", "`true` if there are more rows than the file has, else `false`"),
+    ("Content-Disposition", "`attachment`, with a name for the file"),
+];
+
 /// The rows of a statement.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "QueryResult")]
@@ -78,6 +84,6 @@ impl Answer for ResultFile {
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
         let schema = json_schema!({ "type": "string" });
         let media = &["text/csv", "application/x-ndjson", "application/vnd.apache.parquet"];
-        Some(AnswerShape { media, schema })
+        Some(AnswerShape { headers: HEADERS, ..AnswerShape::new(media, schema) })
     }
 }

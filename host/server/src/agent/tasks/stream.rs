@@ -41,7 +41,12 @@ impl Answer for TaskEvents {
     }
 
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
-        Some(AnswerShape { media: &["text/event-stream"], schema: json_schema!({ "type": "string" }) })
+        let schema = json_schema!({
+            "type": "string",
+            "description": "Server-sent events, the `data` of each of which is a TaskEvent",
+            "x-event-schema": { "$ref": "#/components/schemas/TaskEvent" },
+        });
+        Some(AnswerShape::new(&["text/event-stream"], schema))
     }
 }
 

@@ -56,7 +56,8 @@ fn chosen<'c>(message: &str, candidates: &'c [Candidate]) -> Option<&'c Candidat
     if let Some(number) = number(&plain) {
         return candidates.get(number.checked_sub(1)?);
     }
-    let is = |candidate: &&Candidate| folded(&candidate.label) == plain || folded(&candidate.content) == plain;
+    let is =
+        |candidate: &&Candidate| folded(&candidate.label) == plain || folded(&candidate.content) == plain;
     let has = |candidate: &&Candidate| {
         plain.chars().count() >= NAME_MIN && has_words(&folded(&candidate.label), &plain)
     };

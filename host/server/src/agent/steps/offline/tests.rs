@@ -351,7 +351,8 @@ fn a_question_that_is_too_long_is_refused_as_a_whole() {
         (format!("How many orders{}in Beijing in 2025?", " ".repeat(2_000)), "more than 2,000 characters"),
         (format!("北京有多少订单{}", "，".repeat(2_000)), "超过 2,000 个字符"),
     ] {
-        let Ok(Said { next: Next::Answer(answer), .. }) = planned(&Conversation::new(&question, Vec::new())) else {
+        let Ok(Said { next: Next::Answer(answer), .. }) = planned(&Conversation::new(&question, Vec::new()))
+        else {
             panic!("{question}")
         };
         let Outcome::Refused { reason, .. } = &answer.outcome else { panic!("{answer:?}") };
@@ -387,7 +388,8 @@ fn a_message_that_was_too_long_is_no_base_for_changes() {
         answer: String::new(),
         candidates: Vec::new(),
     };
-    let asked = ["How many customers?".to_owned(), "How many orders? ".repeat(200), "How many shops?".to_owned()];
+    let asked =
+        ["How many customers?".to_owned(), "How many orders? ".repeat(200), "How many shops?".to_owned()];
     conversation.earlier = asked.map(exchange).to_vec();
     conversation.steps.push(Step::ToolResult(ToolResult {
         call_id: "c".to_owned(),
