@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
-    Ident, JsonTableColumn, ObjectName, Query, Select, SetExpr, Spanned, Statement, TableAlias, TableFactor,
-    Value, ValueWithSpan, Visitor,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, Ident, JsonTableColumn, ObjectName, Query, Select, SetExpr, Spanned, Statement,
+    TableAlias, TableFactor, Value, ValueWithSpan, Visitor,
 };
 use sqlparser::tokenizer::Location;
 

@@ -478,7 +478,9 @@ impl Judge<'_> {
         }
         let is = |place: Option<usize>, symbols: &[char]| {
             let lexeme = place.and_then(|place| self.lexemes.get(place));
-            lexeme.is_some_and(|lexeme| matches!(lexeme.kind, Kind::Symbol(symbol) if symbols.contains(&symbol)))
+            lexeme.is_some_and(
+                |lexeme| matches!(lexeme.kind, Kind::Symbol(symbol) if symbols.contains(&symbol)),
+            )
         };
         // PostgreSQL reads `(value).name` as `name(value)`, and `alias.name` where the alias is of a value.
         let is_attribute = self.server == Server::Postgres && is(place.checked_sub(1), &['.']);

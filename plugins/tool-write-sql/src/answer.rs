@@ -156,11 +156,13 @@ impl<'m> Conversation<'m> {
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
-                is_whole(alone) || !(said.is_marked() || said.is_part() || said.is_short() && is_grouped)
+                is_whole(alone) || said.is_total() || !(said.is_marked() || said.is_part() || said.is_short() && is_grouped)
             }
             Err(_) => false,
         };
-        if begins_anew {
+        // `How many workflows failed yesterday?` could mean two things, and none of them because of what was asked before.
+        let asks_back = matches!(alone, Err(Unclear::Ambiguous(_))) && said.asks() && !said.is_marked();
+        if begins_anew || asks_back {
             return alone.map(|alone| (alone, false));
         }
         match (last.changed(said, message, known, today), alone) {

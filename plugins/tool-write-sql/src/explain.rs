@@ -111,9 +111,10 @@ impl Teller<'_> {
                 "the first one begins before the range and is not whole",
                 "第一个周期早于所选范围开始，不完整",
             ),
-            (false, true) => {
-                self.say("the last one ends after the range and is not whole", "最后一个周期晚于所选范围结束，不完整")
-            }
+            (false, true) => self.say(
+                "the last one ends after the range and is not whole",
+                "最后一个周期晚于所选范围结束，不完整",
+            ),
             (false, false) => {
                 let unit = query.widened?;
                 match self.chinese {
@@ -135,7 +136,11 @@ impl Teller<'_> {
     /// By what the rows are ordered. Numbers of groups and of calendar units that are shown say it themselves.
     fn ordered(&self, query: &Query) -> Option<String> {
         let (expr, greatest) = *query.order.first()?;
-        if query.columns.iter().any(|column| column.expr == expr && (column.measure || query.groups.contains(&expr))) {
+        if query
+            .columns
+            .iter()
+            .any(|column| column.expr == expr && (column.measure || query.groups.contains(&expr)))
+        {
             return None;
         }
         let is_time = matches!(expr, Expr::Field(place) if self.schema.field(place).kind() == Kind::Date);
@@ -173,7 +178,10 @@ impl Teller<'_> {
             }
             (0, Some(least), false) => {
                 let end = if least { "least" } else { "greatest" };
-                Some(format!("the {} with the {end}, where the first and the last may not be whole", query.limit))
+                Some(format!(
+                    "the {} with the {end}, where the first and the last may not be whole",
+                    query.limit
+                ))
             }
             (before, _, true) => Some(format!("取第 {} 名", before + 1)),
             (before, _, false) => Some(format!("number {} in this order", before + 1)),

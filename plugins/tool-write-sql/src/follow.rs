@@ -170,6 +170,14 @@ impl<'m> Message<'m> {
         letters <= SHORT_LETTERS && words <= SHORT_WORDS && !self.asks()
     }
 
+    /// `total revenue`: of all, whatever was asked before; `the total` is that of what was asked before.
+    pub fn is_total(self) -> bool {
+        let lower = plain(self.text).to_lowercase();
+        let totals = ["total ", "overall ", "总"];
+        let is_func = FUNCS.iter().any(|(word, _)| *word == lower);
+        !self.marked && !is_func && totals.iter().any(|word| lower.starts_with(word))
+    }
+
     /// Whether it begins with a word that needs the question before: `without cancelled orders`, `for customers in Beijing`.
     pub fn is_part(self) -> bool {
         let lower = self.text.trim_start().to_lowercase();
@@ -441,7 +449,8 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         if let Some((by, _)) = meaning.rank.filter(|_| part.top) {
             meaning.rank = Some((by, !part.least));
         } else if meaning.rank.is_none() && meaning.order.is_none() {
-            let is_told_apart = !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.cycle.is_some();
+            let is_told_apart =
+                !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.cycle.is_some();
             // `orders per day`, whose number is not named.
             if let ([], [], [table], true) =
                 (&meaning.measures[..], &meaning.items[..], &meaning.tables[..], is_told_apart)

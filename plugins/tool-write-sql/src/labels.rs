@@ -115,7 +115,8 @@ impl Labels<'_> {
             Test::Among(values, _) => values.join(" / "),
             Test::Weekdays(days) => {
                 let names = if self.chinese { WEEKDAYS_CHINESE } else { WEEKDAYS };
-                let named = days.iter().filter_map(|day| names.get(usize::from(*day).checked_sub(1)?).copied());
+                let named =
+                    days.iter().filter_map(|day| names.get(usize::from(*day).checked_sub(1)?).copied());
                 named.collect::<Vec<&str>>().join(" / ")
             }
             Test::Number(compare, number) => {

@@ -5,7 +5,8 @@ use crate::words::concept;
 use crate::words::short::words_of;
 
 /// Last words of fields whose values add up.
-const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "piece", "profit", "total", "turnover"];
+const SUMMED: &[&str] =
+    &["amount", "sale", "revenue", "cost", "quantity", "piece", "profit", "total", "turnover"];
 /// Words of fields whose single values are of no interest.
 const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 

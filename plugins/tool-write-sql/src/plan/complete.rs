@@ -573,8 +573,9 @@ impl Planner<'_> {
         let between =
             |table: &usize| grouped.iter().any(|group| way(*group).iter().any(|step| step.to() == *table));
         // `the most popular channel among gold members`
-        let has_condition =
-            |table: &usize| meaning.common.is_some() && meaning.filters.iter().any(|filter| filter.place.table == *table);
+        let has_condition = |table: &usize| {
+            meaning.common.is_some() && meaning.filters.iter().any(|filter| filter.place.table == *table)
+        };
         if ranked
             && !others.iter().all(|table| grouped.contains(table) || between(table) || has_condition(table))
             && meaning.rank.is_some()

@@ -187,7 +187,8 @@ impl Planner<'_> {
         counted: Option<Place>,
         multiplied: bool,
     ) -> Result<(), Unclear> {
-        let (Some((By::Measure(measure), greatest)), [column]) = (self.meaning.rank, &query.columns[..]) else {
+        let (Some((By::Measure(measure), greatest)), [column]) = (self.meaning.rank, &query.columns[..])
+        else {
             return Err(Unclear::Shape);
         };
         let by = self.expr(measure, counted, multiplied)?;

@@ -162,7 +162,8 @@ impl Planner<'_> {
         }
         let is_same = |other: &Place| {
             let known = self.schema.field(*other);
-            known.name.eq_ignore_ascii_case(&field.name) && values.iter().all(|value| known.values.contains(value))
+            known.name.eq_ignore_ascii_case(&field.name)
+                && values.iter().all(|value| known.values.contains(value))
         };
         let tables = (0..self.schema.tables.len()).filter(|table| layer_of(*table) == layer_of(entity));
         let mut same = tables.flat_map(|table| self.schema.places(table)).filter(is_same);

@@ -352,7 +352,9 @@ impl Reader<'_> {
                 self.rank(By::Measure(self.number_of(place)), most)
             }
             // `executed more than 3 times` says how often, and not how many different times.
-            Some(Waiting::Compared(..)) if !number && self.pieces[self.at].text.eq_ignore_ascii_case("times") => {
+            Some(Waiting::Compared(..))
+                if !number && self.pieces[self.at].text.eq_ignore_ascii_case("times") =>
+            {
                 self.unclear()
             }
             Some(Waiting::Compared(compare, wanted)) if !number && !self.focus.is_empty() => {

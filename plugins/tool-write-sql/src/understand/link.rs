@@ -16,12 +16,12 @@ const PLACE_MAX: f64 = 100.0;
 /// Ends of ordinal numbers in digits.
 const ORDINAL_ENDS: &[&str] = &["nd", "rd", "th"];
 /// Words that may stand beside a place when nothing else is said.
-const BESIDE_PLACES: &[&str] = &[
-    "the", "and", "one", "place", "best", "名", "位", "个", "是", "谁", "是谁", "是哪个", "哪个", "是什么",
-];
+const BESIDE_PLACES: &[&str] =
+    &["the", "and", "one", "place", "best", "名", "位", "个", "是", "谁", "是谁", "是哪个", "哪个", "是什么"];
 /// Words after which a day precedes its month.
-const BEFORE_DAYS: &[&str] =
-    &["on", "since", "from", "to", "until", "till", "after", "before", "between", "and", "through", "~", "of"];
+const BEFORE_DAYS: &[&str] = &[
+    "on", "since", "from", "to", "until", "till", "after", "before", "between", "and", "through", "~", "of",
+];
 /// Measure words with another meaning unless a number precedes them.
 const PIECES: &[&str] = &["名", "种"];
 
@@ -206,19 +206,12 @@ impl Linker<'_> {
         let ranks = |op: &Op| {
             matches!(
                 op,
-                Op::Top
-                    | Op::Bottom
-                    | Op::Most(_)
-                    | Op::Extreme(_)
-                    | Op::ExtremeOf(..)
-                    | Op::Common(_)
+                Op::Top | Op::Bottom | Op::Most(_) | Op::Extreme(_) | Op::ExtremeOf(..) | Op::Common(_)
             )
         };
         let rest = &self.words[at + length..];
         let is_ranked = phrases::all(rest).any(|(_, op)| ranks(&op));
-        let is_little = |word: &Word| {
-            word.form == Form::Mark || BESIDE_PLACES.contains(&word.lower.as_str())
-        };
+        let is_little = |word: &Word| word.form == Form::Mark || BESIDE_PLACES.contains(&word.lower.as_str());
         let is_alone = self.words[..at].iter().chain(rest).all(is_little);
         let named = rest.iter().take_while(|word| matches!(word.lower.as_str(), "place" | "名" | "位"));
         let more = if is_alone { named.count() } else { 0 };
@@ -382,7 +375,11 @@ fn ordinal(words: &[Word]) -> Option<(usize, u64)> {
         _ => None,
     };
     let number = number.filter(|number| number.fract() == 0.0 && (2.0..=PLACE_MAX).contains(number))?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and within PLACE_MAX")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is whole and within PLACE_MAX"
+    )]
     Some((2, number as u64))
 }
 

@@ -276,9 +276,7 @@ impl Names {
         }
         names.retain(|name| !(name.len() == 1 && is_unit(&name[0])));
         for name in &names {
-            if is_date
-                && let Some(verb) = before_end(name, TIMES)
-            {
+            if is_date && let Some(verb) = before_end(name, TIMES) {
                 if name.last().is_some_and(|last| last != "date") {
                     self.add(
                         [verb.clone(), vec!["date".to_owned()]].concat(),

@@ -1,13 +1,13 @@
 //! How the reader handles days: the range, and its field.
 
 use super::link::Chunk;
+use super::meaning::Measure;
 use super::meaning::{Against, Test, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting, is_fiscal};
-use crate::sums;
-use super::meaning::Measure;
 use crate::calendar::{Day, Range};
 use crate::schema::{Kind, Place};
+use crate::sums;
 use crate::words::concept;
 use crate::words::english::singular;
 use crate::words::phrases::{Compare, Earlier, Op};
@@ -152,12 +152,14 @@ impl Reader<'_> {
     fn goes_on_in(&self, range: Range) -> bool {
         let Some(known) = self.meaning.range else { return false };
         let before = |back: usize| self.at.checked_sub(back).map(|at| &self.pieces[at].chunk);
-        let is_joined = matches!(before(1), Some(Chunk::Op(Op::And))) && matches!(before(2), Some(Chunk::Range(_)));
+        let is_joined =
+            matches!(before(1), Some(Chunk::Op(Op::And))) && matches!(before(2), Some(Chunk::Range(_)));
         let is_next = known.before.is_some() && known.before == range.from
             || range.before.is_some() && range.before == known.from;
         let meaning = &self.meaning;
         let is_amount = |place: &Place| sums::adds_up(self.schema.field(*place));
-        let counts_only = |table: &usize| meaning.measures.iter().all(|measure| *measure == Measure::Count(*table));
+        let counts_only =
+            |table: &usize| meaning.measures.iter().all(|measure| *measure == Measure::Count(*table));
         let adds_up = meaning.items.iter().all(is_amount)
             && (!meaning.items.is_empty() || !meaning.measures.is_empty())
             && meaning.measures.iter().all(|measure| measure.adds_up())

@@ -438,7 +438,8 @@ impl Reader<'_> {
         let acts = before.is_some_and(|piece| {
             let text = piece.text.to_lowercase();
             let last = text.rsplit(' ').next().unwrap_or_default();
-            is_participle(last) || matches!(last, "used" | "use" | "uses" | "have" | "has" | "buy" | "buys" | "bought")
+            is_participle(last)
+                || matches!(last, "used" | "use" | "uses" | "have" | "has" | "buy" | "buys" | "bought")
         });
         if acts && !self.meaning.tables.is_empty() && self.meaning.measures.is_empty() {
             return true;
@@ -487,9 +488,9 @@ impl Reader<'_> {
             Some(Chunk::Mark | Chunk::Range(_)) | None => {
                 // Not `What did customer 5 buy?`, which names nothing that was bought.
                 let is_thing = |named: &Named| !matches!(named, Named::Value(..));
-                let names = self.pieces[..self.at]
-                    .iter()
-                    .filter(|piece| matches!(&piece.chunk, Chunk::Named(named) if named.iter().any(is_thing)));
+                let names = self.pieces[..self.at].iter().filter(
+                    |piece| matches!(&piece.chunk, Chunk::Named(named) if named.iter().any(is_thing)),
+                );
                 names.count() >= 2
             }
             _ => false,
@@ -511,7 +512,8 @@ impl Reader<'_> {
         }
         // `the most expensive product and its price`: its name, too.
         let is_own = |table: usize| matches!(self.next(), Some(Chunk::Named(named)) if named.iter().any(|named| matches!(named, Named::Field(place, _) if place.table == table)));
-        let says_whose = self.pieces.get(self.at + 1).is_some_and(|piece| piece.text.eq_ignore_ascii_case("its"));
+        let says_whose =
+            self.pieces.get(self.at + 1).is_some_and(|piece| piece.text.eq_ignore_ascii_case("its"));
         if let Last::Table(table) = self.last
             && says_whose
             && is_own(table)

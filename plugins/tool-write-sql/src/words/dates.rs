@@ -126,15 +126,8 @@ const PARTS: &[(&str, i64, i64)] = &[
 const FESTIVALS: &[(&str, i64, i64)] = &[("双十一", 11, 11), ("双十二", 12, 12)];
 
 /// Weekdays of a week, `|` between synonyms: Monday first.
-const WEEKDAYS: [&str; 7] = [
-    "monday|一",
-    "tuesday|二",
-    "wednesday|三",
-    "thursday|四",
-    "friday|五",
-    "saturday|六",
-    "sunday|日|天",
-];
+const WEEKDAYS: [&str; 7] =
+    ["monday|一", "tuesday|二", "wednesday|三", "thursday|四", "friday|五", "saturday|六", "sunday|日|天"];
 /// Chinese words for a week before its day, with its offset from now.
 const WEEKS: &[(&str, i64)] = &[
     ("上周", -1),
@@ -186,7 +179,8 @@ pub fn chinese() -> impl Iterator<Item = &'static str> {
     let to_date = FISCAL_TO_DATE.iter().map(|(words, _)| *words);
     let weekends = WEEKENDS.iter().map(|(words, _)| *words);
     let whole = whole.chain(to_date.chain(weekends).flat_map(|words| words.split('|')));
-    let whole = whole.chain(WEEKS.iter().map(|(word, _)| *word)).chain(FESTIVALS.iter().map(|(word, ..)| *word));
+    let whole =
+        whole.chain(WEEKS.iter().map(|(word, _)| *word)).chain(FESTIVALS.iter().map(|(word, ..)| *word));
     let units = UNITS.iter().map(|(word, _)| *word);
     whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
 }
@@ -338,7 +332,8 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
         named.max_by_key(|(length, ..)| *length).or_else(|| quarter_number(words))
     };
     // `fiscal Q3`: the latest one that has begun.
-    let said = usize::from(words.first().is_some_and(|word| matches!(word.lower.as_str(), "fiscal" | "财年")));
+    let said =
+        usize::from(words.first().is_some_and(|word| matches!(word.lower.as_str(), "fiscal" | "财年")));
     let named = quarter(&words[said..]).filter(|_| said > 0);
     if let Some((length, month, months)) = named {
         let after = said + length + longest(&words[said + length..], ["of", "in"].into_iter()).unwrap_or(0);
@@ -391,7 +386,8 @@ fn weekday(words: &[Word], today: Day) -> Option<(usize, Range)> {
         return Some((lead + length, range));
     }
     let (first, second) = (here.first()?.lower.as_str(), &here.get(1)?.lower);
-    let called = |word: &str| WEEKDAYS.iter().zip(0..).find(|(names, _)| names.split('|').any(|name| name == word));
+    let called =
+        |word: &str| WEEKDAYS.iter().zip(0..).find(|(names, _)| names.split('|').any(|name| name == word));
     let (_, weekday) = called(second)?;
     let day = match WEEKS.iter().find(|(week, _)| *week == first) {
         Some((_, week)) => today.monday().plus(7 * week + weekday),
@@ -422,7 +418,9 @@ fn festival(words: &[Word], today: Day) -> Option<(usize, Range)> {
 /// `1 November`, `1st of November 2026`, after a word such as `on`.
 pub fn day_first(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let day = words.first().and_then(day_number)?;
-    let ends = usize::from(words.get(1).is_some_and(|word| matches!(word.lower.as_str(), "st" | "nd" | "rd" | "th")));
+    let ends = usize::from(
+        words.get(1).is_some_and(|word| matches!(word.lower.as_str(), "st" | "nd" | "rd" | "th")),
+    );
     let of = 1 + ends + usize::from(words.get(1 + ends).is_some_and(|word| word.lower == "of"));
     let month = words.get(of).and_then(month_number)?;
     let year = words.get(of + 1).and_then(year_number);
@@ -436,13 +434,18 @@ pub fn is_no_day(text: &str) -> bool {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         });
-    let is_year = text.get(..4).and_then(|year| year.parse().ok()).is_some_and(|year: i64| (1900..2100).contains(&year));
+    let is_year = text
+        .get(..4)
+        .and_then(|year| year.parse().ok())
+        .is_some_and(|year: i64| (1900..2100).contains(&year));
     is_written && is_year && Day::read(text).is_none()
 }
 
 /// `February 30`, `2月30日`: a day that its month never has, with its length in words.
 pub fn no_day(words: &[Word]) -> Option<usize> {
-    let is = |place: usize, letters: &[&str]| words.get(place).is_some_and(|word| letters.contains(&word.lower.as_str()));
+    let is = |place: usize, letters: &[&str]| {
+        words.get(place).is_some_and(|word| letters.contains(&word.lower.as_str()))
+    };
     let number = |place: usize| words.get(place).and_then(day_number);
     let (month, day, length) = match words.first().and_then(month_number) {
         Some(month) => (month, number(1)?, 2),
@@ -463,7 +466,9 @@ fn day_after(words: &[Word], is_chinese: bool) -> Option<(usize, i64)> {
         true => is_day.then_some((3, day)),
         false => {
             // Not `November 1 to 3 December`.
-            let goes_on = words.get(2).is_some_and(|word| word.form != super::Form::Mark && (month_number(word).is_some() || word.number().is_some()));
+            let goes_on = words.get(2).is_some_and(|word| {
+                word.form != super::Form::Mark && (month_number(word).is_some() || word.number().is_some())
+            });
             (!goes_on).then_some((2, day))
         }
     }

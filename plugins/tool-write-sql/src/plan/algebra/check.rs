@@ -281,7 +281,10 @@ fn check_shapes(query: &Query) -> Result<(), String> {
         return Err("`offset` needs an `order` and a `limit`".to_owned());
     }
     if query.fiscal.is_some() && !query.names_quarters() {
-        return Err("`fiscalYearBegins` names quarters: it needs `every` quarter, or a column of their starts".to_owned());
+        return Err(
+            "`fiscalYearBegins` names quarters: it needs `every` quarter, or a column of their starts"
+                .to_owned(),
+        );
     }
     if query.outer.is_some() && !matches!(query.joins[..], [step] if !step.up) {
         return Err("`keepAll` needs one join, to a table whose rows refer to `from`".to_owned());

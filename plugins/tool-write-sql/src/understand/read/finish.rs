@@ -237,15 +237,17 @@ impl Reader<'_> {
             matches!(&piece.chunk, Chunk::Named(named)
                 if named.iter().any(|named| matches!(named, Named::Field(place, _) if *place == item)))
         };
-        let which = self.pieces.windows(2).position(|pair| {
-            matches!(pair[0].chunk, Chunk::Op(Op::Which)) && names_it(&pair[1])
-        });
+        let which = self
+            .pieces
+            .windows(2)
+            .position(|pair| matches!(pair[0].chunk, Chunk::Op(Op::Which)) && names_it(&pair[1]));
         // `What categories do products have?`
         let asks_what = matches!(&self.pieces[..], [what, kind, does, ..]
             if ["what", "which"].iter().any(|word| what.text.eq_ignore_ascii_case(word))
                 && names_it(kind)
                 && ["do", "does"].iter().any(|word| does.text.eq_ignore_ascii_case(word)));
-        let is_owner = |at: usize| matches!(self.pieces.get(at + 2).map(|piece| &piece.chunk), Some(Chunk::Op(Op::Of)));
+        let is_owner =
+            |at: usize| matches!(self.pieces.get(at + 2).map(|piece| &piece.chunk), Some(Chunk::Op(Op::Of)));
         asks_what || self.is_chinese_here() && which.is_some_and(|at| !is_owner(at))
     }
 
