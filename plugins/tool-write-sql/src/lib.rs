@@ -35,6 +35,8 @@ mod tests_of_numbers;
 mod tests_of_plans;
 #[cfg(test)]
 mod tests_of_shapes;
+#[cfg(test)]
+mod tests_of_turns;
 mod understand;
 pub mod which;
 mod words;
@@ -58,7 +60,8 @@ const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a t
     day|week|month|quarter|year or cycle: weekday|hour, with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
     atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith: text, weekdays: [1..7], anyOf: \
     [tests], present: true}]; `groupBy` (by default the columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
-    `limit`; `every`: {unit, of, from, before} for a row of each calendar unit; `compare`: {time, now: {from, before}, before: \
+    `limit`, `offset` (rows before the first one that is shown); `every`: {unit, of, from, before} for a row of each calendar unit; \
+    `fiscalYearBegins`: 4, 7 or 10, to call quarters by fiscal years; `compare`: {time, now: {from, before}, before: \
     {from, before}}; `derived`: [{name, and one of before, change, growth, ofTotal, sinceLast, cumulative: the column}]; \
     `firstOfEach`: {of: [{field}], rows}; `absent`: {key, in, where}, `present`: [these]; `share`: a condition, with the columns \
     share or part, percentages of all, or with `whole`, another condition, in a ratio to those rows; `ofGroups`: \"count\" or {average: …}; `keepAll`: true; `distinct`.";

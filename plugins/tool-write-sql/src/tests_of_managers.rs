@@ -438,14 +438,18 @@ fn days_from_one_to_the_other_are_compared_as_a_whole() {
 }
 
 #[test]
-fn a_change_after_a_message_that_was_not_understood_is_open() {
+fn a_message_that_was_not_understood_is_no_base_of_a_change() {
     let (company, today) = (company(), Day::read("2026-07-19").unwrap());
     let known = Known::of(&company);
     let after = |earlier: &[&str], message: &str| {
         let earlier: Vec<String> = earlier.iter().map(|one| (*one).to_owned()).collect();
         crate::answer::answer_after(message, &earlier, &known, today).map(|answer| answer.sql)
     };
-    let ignored = Unclear::Ignored("only blue ones".to_owned());
-    assert_eq!(after(&["How many orders last month?", "only blue ones"], "by channel"), Err(ignored));
-    assert!(after(&["How many orders last month?", "thanks a lot"], "by channel").is_ok());
+    let by_channel = after(&["How many orders last month?"], "by channel").unwrap();
+    for between in ["only blue ones", "What is the weather?", "thanks a lot", "谢谢"] {
+        let sql = after(&["How many orders last month?", between], "by channel");
+        assert_eq!(sql.as_ref(), Ok(&by_channel), "{between}");
+    }
+    let change = Unclear::Change("also by channel".to_owned());
+    assert_eq!(after(&["monthly revenue growth"], "also by channel"), Err(change));
 }

@@ -44,6 +44,9 @@ fn a_plan_is_read_as_it_was_written() {
         "First-time customers per month",
         "Best selling product each month",
         "Revenue and number of orders by channel",
+        "Second best selling product",
+        "Which day last month had the fewest orders?",
+        "Share of orders on weekends",
     ] {
         let answer =
             answer_of(question, &known, today()).unwrap_or_else(|error| panic!("{question}: {error:?}"));

@@ -340,7 +340,10 @@ fn nth_in_chinese(question: &str) -> String {
     let Some((head, rest)) = question.split_once('第') else { return question.to_owned() };
     let length: usize = rest.chars().take_while(|c| is_numeral(*c)).map(char::len_utf8).sum();
     let (number, tail) = rest.split_at(length);
-    let said = SIZES.iter().find(|(size, ..)| tail.starts_with(size) && !number.is_empty());
+    // Not in `第二小学`, `第三大道`.
+    let is_name = |rest: &str| rest.starts_with(['学', '中', '街', '道', '楼', '桥', '院', '门', '年']);
+    let says = |size: &str| tail.strip_prefix(size).is_some_and(|rest| !is_name(rest));
+    let said = SIZES.iter().find(|(size, ..)| says(size) && !number.is_empty());
     match said.filter(|_| !is_quoted(head)) {
         Some((size, of, most)) => {
             let head = head.strip_suffix("排名").or(head.strip_suffix('排')).unwrap_or(head);

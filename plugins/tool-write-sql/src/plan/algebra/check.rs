@@ -304,7 +304,10 @@ fn check_order_of_units(query: &Query) -> Result<(), String> {
     };
     match is_right {
         true => Ok(()),
-        false => Err("`every` has an `order` by its only column, a count or a sum, together with a `limit`, or neither".to_owned()),
+        false => Err(
+            "`every` and `order` go together only by the only column, a count or a sum, and with a `limit`"
+                .to_owned(),
+        ),
     }
 }
 
