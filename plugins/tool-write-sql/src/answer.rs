@@ -156,7 +156,9 @@ impl<'m> Conversation<'m> {
         let begins_anew = match &alone {
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
-                is_whole(alone) || said.is_total() || !(said.is_marked() || said.is_part() || said.is_short() && is_grouped)
+                is_whole(alone)
+                    || said.is_total()
+                    || !(said.is_marked() || said.is_part() || said.is_short() && is_grouped)
             }
             Err(_) => false,
         };

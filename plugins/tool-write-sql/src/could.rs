@@ -24,8 +24,15 @@ const TRIED_MAX: usize = 30;
 const LEADS: [&str; 7] = ["by", "per", "from", "in", "with", "of", "for"];
 
 /// Questions near to one that was refused, the nearest first: with a value that it nearly names, without its unknown words,
-/// of the numbers and kinds that it names; then about the tables that it names, or else about the first ones.
-pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
+/// of the numbers and kinds that it names; then about the tables that it names, or else about the first ones. None is tried
+/// when it `is_late`.
+pub fn questions(
+    question: &str,
+    known: &Known<'_>,
+    today: Day,
+    chinese: bool,
+    is_late: &dyn Fn() -> bool,
+) -> Vec<String> {
     let schema = known.schema;
     let read = understand::read(question, known, today);
     // Rows of summaries are of no interest.
@@ -35,7 +42,7 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
     let unknown = read.unknown();
     let mended = with_near_values(question, &read.unknown_values(), known);
     let parts = of_parts(&read.parts(schema), schema, chinese);
-    let mut offered = Offered { known, today, questions: Vec::new(), queries: Vec::new() };
+    let mut offered = Offered { known, today, is_late, questions: Vec::new(), queries: Vec::new() };
     for one in mended.into_iter().take(TRIED_MAX) {
         offered.take(one, false);
     }
@@ -57,6 +64,7 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
 struct Offered<'a> {
     known: &'a Known<'a>,
     today: Day,
+    is_late: &'a dyn Fn() -> bool,
     questions: Vec<String>,
     queries: Vec<Value>,
 }
@@ -68,7 +76,7 @@ impl Offered<'_> {
 
     /// Offers a question if it can be answered, by numbers where those are wanted; whether it did.
     fn take(&mut self, question: String, numbers: bool) -> bool {
-        if self.is_full() || is_of_other_kind(&question) {
+        if self.is_full() || is_of_other_kind(&question) || (self.is_late)() {
             return false;
         }
         let Ok(answer) = answer_of(&question, self.known, self.today) else { return false };
@@ -190,7 +198,7 @@ mod tests {
     fn what_is_offered_can_be_answered() {
         let today = Day::read("2026-07-19").unwrap();
         for (question, chinese) in [("What is the weather?", false), ("天气怎么样", true)] {
-            let offered = questions(question, &Known::of(&shop()), today, chinese);
+            let offered = questions(question, &Known::of(&shop()), today, chinese, &|| false);
             assert_eq!(offered.len(), QUESTIONS_MAX, "{offered:?}");
         }
     }

@@ -80,6 +80,8 @@ const TIMEOUT_MS: u32 = 20_000;
 /// Time limits of sampling and of looking values up, in milliseconds.
 const SAMPLING_MS: Timestamp = 10_000;
 const LOOKING_UP_MS: Timestamp = 5_000;
+/// How long questions to suggest are tried, in milliseconds.
+const SUGGESTING_MS: Timestamp = 1_000;
 
 struct WriteSql;
 
@@ -292,12 +294,14 @@ fn tagged(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(String, 
 /// Why no data source can answer, with questions that one can.
 fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&str>) -> Error {
     let Asked { question, today, chinese, .. } = *asked;
+    let until = clock::now() + SUGGESTING_MS;
+    let is_late = || clock::now() > until;
     let told = refused.first();
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |(_, unclear)| explain::refusal(unclear, chinese));
     let error = Error::new("cannot_answer", message);
     if let Some((source, unclear)) = told {
-        let which = which::readings(question, unclear, &Known::of(&source.schema), today, chinese);
+        let which = which::readings(question, unclear, &Known::of(&source.schema), today, chinese, &is_late);
         if !which.is_empty() {
             return which.into_iter().fold(error, |error, question| error.with("candidate", question));
         }
@@ -307,7 +311,7 @@ fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&
         if could.len() >= could::QUESTIONS_MAX {
             break;
         }
-        let offered = could::questions(question, &Known::of(&source.schema), today, chinese);
+        let offered = could::questions(question, &Known::of(&source.schema), today, chinese, &is_late);
         could.extend(offered.into_iter().map(|question| (source.schema.datasource.clone(), question)));
     }
     let could = told_apart(could, refused, preferred, today, chinese);

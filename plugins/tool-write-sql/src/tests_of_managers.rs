@@ -241,6 +241,7 @@ fn what_is_open_is_asked_and_what_is_refused_has_near_questions() {
             &known,
             today,
             question.chars().any(crate::words::chinese::is_han),
+            &|| false,
         )
     };
     for question in
@@ -257,8 +258,9 @@ fn what_is_open_is_asked_and_what_is_refused_has_near_questions() {
         ("churn rate by city last month", "total sales amount per city last month"),
         ("上个月各城市的利润", "上个月每个城市的总销售额"),
     ] {
-        let offered =
-            could::questions(question, &known, today, question.chars().any(crate::words::chinese::is_han));
+        let chinese = question.chars().any(crate::words::chinese::is_han);
+        let offered = could::questions(question, &known, today, chinese, &|| false);
+        assert!(could::questions(question, &known, today, chinese, &|| true).is_empty());
         assert_eq!((offered.first().map(String::as_str), offered.len()), (Some(first), 3), "{question}");
     }
 }
@@ -452,4 +454,38 @@ fn a_message_that_was_not_understood_is_no_base_of_a_change() {
     }
     let change = Unclear::Change("also by channel".to_owned());
     assert_eq!(after(&["monthly revenue growth"], "also by channel"), Err(change));
+}
+
+#[test]
+fn what_is_said_of_each_thing_is_not_said_of_its_rows() {
+    each(
+        &company(),
+        &[
+            // Whole weeks, of which the last ends in July.
+            (
+                &["Which week in June had the most orders?", "六月哪一周订单最多"],
+                Some(">= '2026-06-01' AND \"ods_orders\".\"ordered_at\" < '2026-07-06'"),
+            ),
+            (
+                &["Orders with more than one product", "orders with more than one product"],
+                Some("HAVING COUNT(DISTINCT \"ods_products\".\"product_id\") > 1"),
+            ),
+            (&["Orders with at least 2 items"], Some("HAVING COUNT(*) >= 2")),
+            (
+                &["Most popular channel among gold members"],
+                Some(
+                    "WHERE \"ods_customers\".\"member_level\" = 'gold' GROUP BY \"ods_orders\".\"channel\" \
+                     ORDER BY COUNT(*) DESC",
+                ),
+            ),
+            (
+                &["First order ever", "the first order"],
+                Some("ORDER BY \"ods_orders\".\"ordered_at\" LIMIT 1"),
+            ),
+            (&["the most expensive product and its price"], Some("SELECT \"ods_products\".\"product_name\"")),
+            (&["Orders per day on weekends in June"], Some("GROUP BY date(\"ods_orders\".\"ordered_at\")")),
+            // A value is no kind, and not each of them is one of all.
+            (&["Revenue by store", "Customers who used all channels", "City report for June"], None),
+        ],
+    );
 }

@@ -443,7 +443,10 @@ fn a_refusal_costs_no_more_than_an_answer() {
     }
     let known = crate::known::Known::of(&wide);
     let today = Day::read("2026-07-19").unwrap();
-    assert!(crate::could::questions("订单的天气", &known, today, true).len() <= crate::could::QUESTIONS_MAX);
+    assert!(
+        crate::could::questions("订单的天气", &known, today, true, &|| false).len()
+            <= crate::could::QUESTIONS_MAX
+    );
     let place = Place { table: 2, field: 1 };
     assert!(known.links.direct(place.table, 0).is_some());
 }

@@ -18,13 +18,14 @@ const READINGS_MAX: usize = 5;
 /// The most questions that are tried: a refusal must not take much longer than an answer.
 const TRIED_MAX: usize = 60;
 
-/// The readings of a question, if there are several.
+/// The readings of a question, if there are several. None is tried when it `is_late`.
 pub fn readings(
     question: &str,
     unclear: &Unclear,
     known: &Known<'_>,
     today: Day,
     chinese: bool,
+    is_late: &dyn Fn() -> bool,
 ) -> Vec<String> {
     let asked = Open { question, known, labels: Labels { schema: known.schema, chinese } };
     let readings = match unclear {
@@ -35,7 +36,7 @@ pub fn readings(
     let mut found: Vec<(String, Value)> = Vec::new();
     let mut tried = 0;
     for Reading { phrasings, query: meant } in readings {
-        if found.len() == READINGS_MAX || tried >= TRIED_MAX {
+        if found.len() == READINGS_MAX || tried >= TRIED_MAX || is_late() {
             break;
         }
         tried += phrasings.len();
