@@ -64,6 +64,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     }
     let set = planner.set_of_days()?;
     let kinds = planner.set_of_kinds();
+    planner.kinds_of_things();
     planner.sums_of_things()?;
     planner.rank_of_sides();
     planner.rank_by_sales(&known.names);

@@ -152,6 +152,19 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// `orders with more than one category`: of all their items, and not only of those that were paid.
+    pub(super) fn kinds_of_things(&mut self) {
+        let [thing] = self.meaning.tables[..] else { return };
+        let having =
+            self.meaning.having.clone().into_iter().map(|(measure, compare, number)| match measure {
+                Measure::Different(place) if place.table != thing => {
+                    (Measure::Different(self.in_layer_of(thing, place, &[])), compare, number)
+                }
+                other => (other, compare, number),
+            });
+        self.meaning.having = having.collect();
+    }
+
     /// The same field in the layer of what lacks it: an order without tea lacks it among the items of all orders, and not only
     /// among those that were paid.
     fn in_layer_of(&self, entity: usize, place: Place, values: &[String]) -> Place {

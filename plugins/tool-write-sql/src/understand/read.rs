@@ -486,11 +486,8 @@ impl Reader<'_> {
             }
             // `Which cities do they come from?`
             Some(Chunk::Mark | Chunk::Range(_)) | None => {
-                // Not `What did customer 5 buy?`, which names nothing that was bought.
-                let is_thing = |named: &Named| !matches!(named, Named::Value(..));
-                let names = self.pieces[..self.at].iter().filter(
-                    |piece| matches!(&piece.chunk, Chunk::Named(named) if named.iter().any(is_thing)),
-                );
+                let names =
+                    self.pieces[..self.at].iter().filter(|piece| matches!(piece.chunk, Chunk::Named(_)));
                 names.count() >= 2
             }
             _ => false,

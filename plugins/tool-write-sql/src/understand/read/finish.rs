@@ -14,7 +14,21 @@ use crate::words::english::name_words;
 use crate::words::phrases::{Compare, Func, Op};
 
 impl Reader<'_> {
+    /// `What did customer 5 buy?` names nothing that was bought.
+    fn asks_for_something(&self) -> Result<(), Unclear> {
+        let text = |at: usize| self.pieces.get(at).map(|piece| piece.text.to_lowercase()).unwrap_or_default();
+        let does = |word: &str| matches!(word, "did" | "do" | "does");
+        let asks_what = text(0) == "what" && does(&text(1));
+        let meaning = &self.meaning;
+        let lists = meaning.measures.is_empty() && meaning.rank.is_none() && meaning.items.is_empty();
+        match self.pieces.iter().rev().find(|piece| piece.chunk != Chunk::Mark) {
+            Some(last) if asks_what && lists => Err(Unclear::Word(last.text.clone())),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn finish(mut self) -> Result<Meaning, Unclear> {
+        self.asks_for_something()?;
         // `in ascending order of count`
         if let [Waiting::Order(_), Waiting::Count] = self.waiting[..] {
             self.waiting.pop();
@@ -242,7 +256,7 @@ impl Reader<'_> {
             .windows(2)
             .position(|pair| matches!(pair[0].chunk, Chunk::Op(Op::Which)) && names_it(&pair[1]));
         // `What categories do products have?`
-        let asks_what = matches!(&self.pieces[..], [what, kind, does, ..]
+        let asks_what = matches!(self.pieces, [what, kind, does, ..]
             if ["what", "which"].iter().any(|word| what.text.eq_ignore_ascii_case(word))
                 && names_it(kind)
                 && ["do", "does"].iter().any(|word| does.text.eq_ignore_ascii_case(word)));
