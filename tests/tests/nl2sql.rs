@@ -382,9 +382,9 @@ fn edited_sql_passes_the_guard_and_is_logged_as_the_callers() {
             400,
             "invalid_input",
         );
-        let unknown = run(json!({ "datasource": "shop.db", "sql": "SELECT nothing FROM orders" }));
+        let unknown = run(json!({ "datasource": "shop.db", "sql": "SELECT ctiy FROM orders" }));
         refused(&unknown, 400, "invalid_input");
-        assert!(unknown.json().to_string().contains("no such column: nothing"), "{}", unknown.json());
+        assert!(unknown.json().to_string().contains("no such column: ctiy"), "{}", unknown.json());
         let heat = ann.get(&format!("/api/v1/tables/{table}/access-stats")).data();
         assert!(heat.to_string().contains("\"ann\""), "{heat}");
     }
