@@ -129,8 +129,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Remembers what a table function's value is called.
-    fn value(&mut self, name: Option<&ObjectName>, alias: Option<&TableAlias>) {
-        let last = name.and_then(|name| name.0.last()).and_then(|part| part.as_ident());
+    fn value(&mut self, name: &ObjectName, alias: Option<&TableAlias>) {
+        let last = name.0.last().and_then(|part| part.as_ident());
         if last.is_some_and(|last| WITH_COLUMNS.contains(&self.folded(last).as_str())) {
             return;
         }
@@ -399,9 +399,12 @@ impl Visitor for Walk<'_> {
         }
         match factor {
             TableFactor::Table { name, args: Some(_), alias, .. }
-            | TableFactor::Function { name, alias, .. } => self.value(Some(name), alias.as_ref()),
-            TableFactor::TableFunction { alias, .. } | TableFactor::UNNEST { alias, .. } => {
-                self.value(None, alias.as_ref());
+            | TableFactor::Function { name, alias, .. } => self.value(name, alias.as_ref()),
+            TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
+                self.value(&function.name, alias.as_ref());
+            }
+            TableFactor::UNNEST { alias, .. } => {
+                self.value(&ObjectName::from(vec![Ident::new("unnest")]), alias.as_ref());
             }
             _ => {}
         }

@@ -470,7 +470,6 @@ fn what_is_said_of_each_thing_is_not_said_of_its_rows() {
                 &["Orders with more than one product", "orders with more than one product"],
                 Some("HAVING COUNT(DISTINCT \"ods_products\".\"product_id\") > 1"),
             ),
-            (&["Orders with at least 2 items"], Some("HAVING COUNT(*) >= 2")),
             (
                 &["Most popular channel among gold members"],
                 Some(

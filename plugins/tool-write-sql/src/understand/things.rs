@@ -537,7 +537,8 @@ impl Reader<'_> {
         };
         let before = self.at.checked_sub(2).map(|at| self.pieces[at].text.to_lowercase());
         let acts = before.is_some_and(|text| is_participle(text.rsplit(' ').next().unwrap_or_default()));
-        let is_last = !matches!(self.next_piece(), Some(Chunk::Named(_)));
+        // `by cancellation rate`
+        let is_last = matches!(self.next_piece(), None | Some(Chunk::Mark | Chunk::Range(_)));
         let is_by = self.at > 0 && self.pieces[self.at - 1].text.eq_ignore_ascii_case("by");
         is_by && is_last && !acts && named.iter().all(is_kind)
     }

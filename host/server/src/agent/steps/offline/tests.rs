@@ -314,7 +314,7 @@ fn lineage_is_described_by_side() {
     let (calls, _) = played("downstream orders", &[unknown.clone(), (SEARCH, Ok(found(&["ods_orders"])))]);
     assert_eq!(calls[1], (SEARCH.to_owned(), json!({ "query": "orders", "limit": 10 })));
     assert_eq!(calls[2].1["table"], "shop.main.ods_orders");
-    let (_, answer) = played("lineage of nothing", &[unknown, (SEARCH, Ok(found(&[])))]);
+    let (_, answer) = played("lineage of spaceships", &[unknown, (SEARCH, Ok(found(&[])))]);
     assert_eq!(answer, "I found no table that fits the question.");
 }
 
