@@ -78,6 +78,16 @@ pub fn answer_after(
     known: &Known<'_>,
     today: Day,
 ) -> Result<Answer, Unclear> {
+    // A whole question stands alone: what was asked before need not be read.
+    let said = Message::of(question);
+    let may_change = said.is_marked() || said.refers() || said.takes_away() || said.asks_which();
+    if said.asks()
+        && !may_change
+        && let Ok(alone) = understood(question, known, today)
+        && !alone.meaning.tables.is_empty()
+    {
+        return Ok(alone.answer(question, known, today));
+    }
     let mut so_far = Conversation::default();
     for message in earlier {
         so_far.take(message, known, today);
