@@ -81,9 +81,10 @@ pub fn answer_after(
     // A whole question stands alone: what was asked before need not be read.
     let said = Message::of(question);
     let may_change = said.is_marked() || said.refers() || said.takes_away() || said.asks_which();
+    let alone = understood(question, known, today);
     if said.asks()
         && !may_change
-        && let Ok(alone) = understood(question, known, today)
+        && let Ok(alone) = &alone
         && !alone.meaning.tables.is_empty()
     {
         return Ok(alone.answer(question, known, today));
@@ -92,7 +93,7 @@ pub fn answer_after(
     for message in earlier {
         so_far.take(message, known, today);
     }
-    let (understood, is_change) = so_far.understood(question, known, today)?;
+    let (understood, is_change) = so_far.understood(question, alone, known, today)?;
     let mut answer = understood.answer(question, known, today);
     if is_change {
         let chinese = is_chinese(question);
@@ -124,7 +125,7 @@ struct Conversation<'m> {
 
 impl<'m> Conversation<'m> {
     fn take(&mut self, message: &'m str, known: &Known<'_>, today: Day) {
-        match self.understood(message, known, today) {
+        match self.understood(message, understood(message, known, today), known, today) {
             Ok((understood, is_change)) => {
                 if !is_change {
                     self.messages.clear();
@@ -140,14 +141,14 @@ impl<'m> Conversation<'m> {
         }
     }
 
-    /// A message, and whether it changes the question so far.
+    /// A message, and whether it changes the question so far. `alone`: the message by itself.
     fn understood(
         &self,
         message: &str,
+        alone: Result<Understood, Unclear>,
         known: &Known<'_>,
         today: Day,
     ) -> Result<(Understood, bool), Unclear> {
-        let alone = understood(message, known, today);
         let Some(last) = &self.last else { return alone.map(|alone| (alone, false)) };
         let said = Message::of(message);
         let is_whole = |alone: &Understood| said.asks() && !alone.meaning.tables.is_empty();

@@ -244,7 +244,7 @@ pub fn too_long(language: Language, chars_max: usize) -> Answer {
     let most = grouped(&chars_max.to_string());
     let reason = match language {
         Language::English => format!(
-            "The question has more than {most} characters, the most that can be read without a model. Make it shorter."
+            "The question has more than {most} characters. Shorten it: without a model, no longer one can be read."
         ),
         Language::Chinese => format!("问题超过 {most} 个字符，不使用模型时最多读取这么长，请缩短后再问。"),
     };
