@@ -162,8 +162,8 @@ impl Reader<'_> {
     /// `triggered manually`, `手动触发`: says the field of the value beside it.
     pub(super) fn is_verb_of_value(&self) -> bool {
         let concept = concept(&self.pieces[self.at].text.to_lowercase());
-        let known = crate::words::glossary::chinese().find(|(word, _)| *word == self.pieces[self.at].text);
-        let concept = known.map_or(concept, |(_, concept)| concept.to_owned());
+        let known = crate::words::glossary::chinese(&self.pieces[self.at].text);
+        let concept = known.map_or(concept, str::to_owned);
         let says = |piece: Option<&Piece>| {
             let Some(Piece { chunk: Chunk::Named(named), .. }) = piece else { return false };
             named.iter().any(|named| match named {

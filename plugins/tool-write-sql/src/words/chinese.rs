@@ -1,8 +1,6 @@
 //! Segments Chinese text: the fewest dictionary words, and as few characters as possible outside of them.
 
-use std::sync::LazyLock;
-
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::{Form, Word, dates, glossary, phrases};
 
@@ -28,12 +26,6 @@ const DIGITS: &[(char, f64)] = &[
 pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
-
-/// The words that every dictionary has, with their concepts.
-static WORDS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
-    let own = phrases::chinese().chain(dates::chinese()).map(|word| (word, word));
-    own.chain(glossary::chinese()).collect()
-});
 
 /// Known words: those of every dictionary, and learnt ones, which are their own concepts.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +57,8 @@ impl Dictionary {
     }
 
     fn concept<'w>(&self, word: &'w str) -> Option<&'w str> {
-        WORDS.get(word).copied().or_else(|| self.0.contains(word).then_some(word))
+        let is_known = || phrases::is_chinese(word) || dates::is_chinese(word) || self.0.contains(word);
+        glossary::chinese(word).or_else(|| is_known().then_some(word))
     }
 
     fn is_known(&self, piece: &str) -> bool {

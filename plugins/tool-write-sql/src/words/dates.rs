@@ -1,6 +1,7 @@
 //! Phrases that mean days: `last 30 days`, `上个月`, `in 2025`.
 
 use super::Word;
+use super::index::{Index, index, members};
 use super::phrases::length_here;
 use crate::calendar::{Day, Range, Unit};
 
@@ -169,20 +170,27 @@ const FISCAL_QUARTERS: &[(&str, i64)] = &[
     ("last fiscal quarter|the last fiscal quarter|previous fiscal quarter|上财季|上个财季|上一财季", -1),
 ];
 
-/// Chinese words here.
-pub fn chinese() -> impl Iterator<Item = &'static str> {
-    let whole = WHOLE.iter().flat_map(|(words, ..)| words.split('|'));
-    let others = TO_DATE.iter().map(|(words, _)| *words).chain(PARTS.iter().map(|(words, ..)| *words));
-    let fiscal = FISCAL.iter().chain(FISCAL_QUARTERS).map(|(words, _)| *words);
-    let others = others.chain(fiscal).flat_map(|words| words.split('|'));
-    let whole = whole.chain(others).chain(["财年", "财政年度", "第", "双"]);
-    let to_date = FISCAL_TO_DATE.iter().map(|(words, _)| *words);
-    let weekends = WEEKENDS.iter().map(|(words, _)| *words);
-    let whole = whole.chain(to_date.chain(weekends).flat_map(|words| words.split('|')));
-    let whole =
-        whole.chain(WEEKS.iter().map(|(word, _)| *word)).chain(FESTIVALS.iter().map(|(word, ..)| *word));
-    let units = UNITS.iter().map(|(word, _)| *word);
-    whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
+/// Whether it is a Chinese word here.
+pub fn is_chinese(word: &str) -> bool {
+    static WORDS: Index = index!(
+        &[
+            members!(WHOLE, 0),
+            members!(TO_DATE, 0),
+            members!(PARTS, 0),
+            members!(FISCAL, 0),
+            members!(FISCAL_QUARTERS, 0),
+            members!(FISCAL_TO_DATE, 0),
+            members!(WEEKENDS, 0),
+            members!(WEEKS, 0),
+            members!(FESTIVALS, 0),
+            members!(UNITS, 0),
+            LAST,
+            &["财年", "财政年度", "第", "双", "号"],
+        ],
+        "|",
+        ""
+    );
+    !word.is_ascii() && WORDS.has(word)
 }
 
 /// The days that begin here, and their length in words.
@@ -208,12 +216,20 @@ pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Ran
     readings.into_iter().flatten().rev().max_by_key(|(length, _)| *length)
 }
 
+/// The longest phrase that begins here: its length in words, and the place of its list.
+fn listed(index: &Index, words: &[Word]) -> Option<(usize, usize)> {
+    let phrases = index.get(&words.first()?.lower);
+    let here = phrases.filter_map(|(phrase, list)| Some((length_here(words, phrase)?, list)));
+    here.max_by_key(|(length, _)| *length)
+}
+
 fn longest<'a>(words: &[Word], phrases: impl Iterator<Item = &'a str>) -> Option<usize> {
     phrases.filter_map(|phrase| length_here(words, phrase)).max()
 }
 
 fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    let lead = longest(words, LAST.iter().copied())?;
+    static PHRASES: Index = index!(&[LAST], "|", " ");
+    let (lead, _) = listed(&PHRASES, words)?;
     let count =
         words.get(lead)?.number().filter(|count| count.fract() == 0.0 && (1.0..=DAYS_MAX).contains(count));
     #[expect(clippy::cast_possible_truncation, reason = "it is a whole number within DAYS_MAX")]
@@ -234,23 +250,19 @@ fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {
 }
 
 fn whole_unit(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    let found = WHOLE.iter().filter_map(|(phrases, unit, from_now)| {
-        let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
-        let length = lead + longest(&words[lead..], phrases.split('|'))?;
-        Some((length, range_of(*unit, *from_now, today)))
-    });
-    found.max_by_key(|(length, _)| *length)
+    static PHRASES: Index = index!(&[members!(WHOLE, 0)], "|", " ");
+    let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
+    let (length, list) = listed(&PHRASES, &words[lead..])?;
+    let (_, unit, from_now) = WHOLE[list];
+    Some((lead + length, range_of(unit, from_now, today)))
 }
 
 /// `year to date`, `本月至今`.
 fn to_date(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    let found = TO_DATE.iter().filter_map(|(phrases, unit)| {
-        Some((
-            longest(words, phrases.split('|'))?,
-            Range { begun: Some(*unit), ..Range::days(unit.start(today), today.plus(1)) },
-        ))
-    });
-    found.max_by_key(|(length, _)| *length)
+    static PHRASES: Index = index!(&[members!(TO_DATE, 0)], "|", " ");
+    let (length, list) = listed(&PHRASES, words)?;
+    let (_, unit) = TO_DATE[list];
+    Some((length, Range { begun: Some(unit), ..Range::days(unit.start(today), today.plus(1)) }))
 }
 
 /// `Q3 2026`, `the first half of 2025`, `2026年第三季度`, `去年下半年`; without a year, the latest one that has begun.
@@ -258,11 +270,7 @@ fn part_of_year(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
     let (years, year) = year_before(&words[lead..], today);
     let here = &words[lead + years..];
-    let named = PARTS
-        .iter()
-        .filter_map(|(phrases, month, months)| Some((longest(here, phrases.split('|'))?, *month, *months)))
-        .max_by_key(|(length, ..)| *length);
-    let (length, month, months) = named.or_else(|| quarter_number(here))?;
+    let (length, month, months) = part(here)?;
     let mut length = lead + years + length;
     let mut year = year;
     if year.is_none() {
@@ -273,6 +281,13 @@ fn part_of_year(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let this = today.date().0;
     let year = year.unwrap_or(if Day::of(this, month, 1) > today { this - 1 } else { this });
     Some((length, Range::days(Day::of(year, month, 1), Day::of(year, month + months, 1))))
+}
+
+/// A quarter or a half of a year: its length in words, its first month and its number of months.
+fn part(words: &[Word]) -> Option<(usize, i64, i64)> {
+    static PHRASES: Index = index!(&[members!(PARTS, 0)], "|", " ");
+    let named = listed(&PHRASES, words).map(|(length, list)| (length, PARTS[list].1, PARTS[list].2));
+    named.or_else(|| quarter_number(words))
 }
 
 /// `3季度`, `第3季度`.
@@ -317,24 +332,17 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
     let begin = |year: i64| if first_month > 1 { year - 1 } else { year };
     let (year, month, _) = today.date();
     let this = year + i64::from(first_month > 1 && month >= first_month);
-    let quarters = FISCAL_QUARTERS
-        .iter()
-        .filter_map(|(phrases, from_now)| Some((longest(words, phrases.split('|'))?, *from_now)));
-    if let Some((length, from_now)) = quarters.max_by_key(|(length, _)| *length) {
+    static QUARTERS: Index = index!(&[members!(FISCAL_QUARTERS, 0)], "|", " ");
+    if let Some((length, list)) = listed(&QUARTERS, words) {
+        let (_, from_now) = FISCAL_QUARTERS[list];
         let begun = (month - first_month).rem_euclid(12) / 3;
         let from = Day::of(begin(this), first_month + 3 * (begun + from_now), 1);
         return Some((lead + length, Range::days(from, from.plus_months(3))));
     }
-    let quarter = |words: &[Word]| {
-        let named = PARTS.iter().filter_map(|(phrases, month, months)| {
-            Some((longest(words, phrases.split('|'))?, *month, *months))
-        });
-        named.max_by_key(|(length, ..)| *length).or_else(|| quarter_number(words))
-    };
     // `fiscal Q3`: the latest one that has begun.
     let said =
         usize::from(words.first().is_some_and(|word| matches!(word.lower.as_str(), "fiscal" | "财年")));
-    let named = quarter(&words[said..]).filter(|_| said > 0);
+    let named = part(&words[said..]).filter(|_| said > 0);
     if let Some((length, month, months)) = named {
         let after = said + length + longest(&words[said + length..], ["of", "in"].into_iter()).unwrap_or(0);
         let (length, year) = match fiscal_year(&words[after..], this) {
@@ -350,12 +358,12 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
         return Some((lead + length, Range::days(from, from.plus_months(months))));
     }
     // `the second quarter of the fiscal year 2026`
-    let before = quarter(words);
+    let before = part(words);
     let of = before.map_or(0, |(length, ..)| {
         length + longest(&words[length..], ["of", "in", "of the", "in the"].into_iter()).unwrap_or(0)
     });
     let (length, year) = fiscal_year(&words[of..], this)?;
-    let after = before.is_none().then(|| quarter(&words[length..])).flatten();
+    let after = before.is_none().then(|| part(&words[length..])).flatten();
     let (month, months) = before.or(after).map_or((1, 12), |(_, month, months)| (month, months));
     let length = lead + of + length + after.map_or(0, |(length, ..)| length);
     let from = Day::of(begin(year), first_month + month - 1, 1);
@@ -364,26 +372,23 @@ fn fiscal(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)
 
 /// `fiscal year to date`, `本财年至今`.
 fn fiscal_to_date(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Range)> {
-    let found = FISCAL_TO_DATE.iter().filter_map(|(phrases, is_year)| {
-        let (year, month, _) = today.date();
-        let months = if *is_year { 12 } else { 3 };
-        let begun = (month - first_month).rem_euclid(12) % months;
-        let from = Day::of(year, month - begun, 1);
-        Some((longest(words, phrases.split('|'))?, Range::days(from, today.plus(1))))
-    });
-    found.max_by_key(|(length, _)| *length)
+    static PHRASES: Index = index!(&[members!(FISCAL_TO_DATE, 0)], "|", " ");
+    let (length, list) = listed(&PHRASES, words)?;
+    let (_, is_year) = FISCAL_TO_DATE[list];
+    let (year, month, _) = today.date();
+    let months = if is_year { 12 } else { 3 };
+    let begun = (month - first_month).rem_euclid(12) % months;
+    Some((length, Range::days(Day::of(year, month - begun, 1), today.plus(1))))
 }
 
 /// `last Friday`, the latest one before today; `上周五`, `last weekend`, of the week before.
 fn weekday(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
     let here = &words[lead..];
-    let weekends = WEEKENDS.iter().filter_map(|(phrases, week)| {
-        let saturday = today.monday().plus(7 * week + 5);
-        Some((longest(here, phrases.split('|'))?, Range::days(saturday, saturday.plus(2))))
-    });
-    if let Some((length, range)) = weekends.max_by_key(|(length, _)| *length) {
-        return Some((lead + length, range));
+    static PHRASES: Index = index!(&[members!(WEEKENDS, 0)], "|", " ");
+    if let Some((length, list)) = listed(&PHRASES, here) {
+        let saturday = today.monday().plus(7 * WEEKENDS[list].1 + 5);
+        return Some((lead + length, Range::days(saturday, saturday.plus(2))));
     }
     let (first, second) = (here.first()?.lower.as_str(), &here.get(1)?.lower);
     let called =
@@ -483,11 +488,9 @@ fn up_to(range: Range, day: i64) -> Option<Range> {
 
 /// A fiscal year, and its length in words.
 fn fiscal_year(words: &[Word], this: i64) -> Option<(usize, i64)> {
-    let named = FISCAL
-        .iter()
-        .filter_map(|(phrases, from_now)| Some((longest(words, phrases.split('|'))?, this + from_now)));
-    if let Some(found) = named.max_by_key(|(length, _)| *length) {
-        return Some(found);
+    static YEARS: Index = index!(&[members!(FISCAL, 0)], "|", " ");
+    if let Some((length, list)) = listed(&YEARS, words) {
+        return Some((length, this + FISCAL[list].1));
     }
     if let Some(digits) =
         words.first().and_then(|word| word.lower.strip_prefix("fy")).filter(|digits| !digits.is_empty())

@@ -261,16 +261,24 @@ static LONGEST_FIRST: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 pub fn plainer(question: &str) -> String {
     let mut plain = question.to_owned();
     let is_chinese = question.chars().any(is_han);
+    let mut pairs = Pairs::of(question);
     for (idiom, instead) in CHINESE.iter().filter(|_| is_chinese) {
+        if !pairs.may_have(idiom) {
+            continue;
+        }
         // `多少单` is not in `多少单位`.
         let is_whole = |at: &usize| {
             !plain[at + idiom.len()..].starts_with(['位', '价', '品', '元', '子'])
                 && !is_quoted(&plain[..*at])
         };
         let places: Vec<usize> = plain.match_indices(idiom).map(|(at, _)| at).filter(is_whole).collect();
+        if places.is_empty() {
+            continue;
+        }
         for at in places.into_iter().rev() {
             plain.replace_range(at..at + idiom.len(), instead);
         }
+        pairs = Pairs::of(&plain);
     }
     if plain.starts_with("不同") && !plain.starts_with("不同的") {
         plain.replace_range(.."不同".len(), "各");
@@ -312,13 +320,39 @@ pub fn plainer(question: &str) -> String {
         }
     }
     let mut lower = plain.to_ascii_lowercase();
+    let mut pairs = Pairs::of(&lower);
     for (idiom, instead) in LONGEST_FIRST.iter() {
-        if let Some(at) = found(&plain, &lower, idiom, 0) {
+        if pairs.may_have(idiom)
+            && let Some(at) = found(&plain, &lower, idiom, 0)
+        {
             plain.replace_range(at..at + idiom.len(), instead);
             lower = plain.to_ascii_lowercase();
+            pairs = Pairs::of(&lower);
         }
     }
     plain
+}
+
+/// The pairs of bytes in a text, by their hashes: most idioms have another one, and need not be looked for.
+struct Pairs([u64; 16]);
+
+impl Pairs {
+    fn of(text: &str) -> Pairs {
+        let mut pairs = [0; 16];
+        for (word, bit) in text.as_bytes().windows(2).map(Pairs::place) {
+            pairs[word] |= 1 << bit;
+        }
+        Pairs(pairs)
+    }
+
+    fn may_have(&self, part: &str) -> bool {
+        part.as_bytes().windows(2).map(Pairs::place).all(|(word, bit)| (self.0[word] >> bit) & 1 == 1)
+    }
+
+    fn place(pair: &[u8]) -> (usize, u32) {
+        let hash = (u32::from(pair[0]) * 37) ^ (u32::from(pair[1]) * 5);
+        (hash as usize / 64 % 16, hash % 64)
+    }
 }
 
 /// `订单第二多的城市` as `订单第二最多的城市`, `销售额第二的商品` as `销售额第二最高的商品`.

@@ -5,6 +5,7 @@ pub mod dates;
 pub mod english;
 pub mod glossary;
 pub mod idioms;
+mod index;
 pub mod peoples;
 pub mod phrases;
 pub mod short;

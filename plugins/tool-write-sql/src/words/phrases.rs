@@ -1,10 +1,7 @@
 //! Phrases that are operators.
 
-use std::sync::LazyLock;
-
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::Word;
+use super::index::{Index, index, members};
 use crate::calendar::{Cycle, Unit};
 
 /// An aggregate function.
@@ -601,61 +598,59 @@ pub fn longest(words: &[Word]) -> Option<(usize, Op)> {
 /// True for a function word.
 pub fn says_little(word: &str) -> bool {
     let little =
-        |op: &Op| matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not);
-    let phrases = BY_FIRST_WORD.get(word);
-    word.is_ascii() && phrases.into_iter().flatten().any(|(phrase, op)| *phrase == word && little(op))
+        |op: Op| matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not);
+    word.is_ascii() && beginning(word).any(|(phrase, op)| phrase == word && little(op))
 }
 
 /// True for a word that needs another one after it: `best`, `per`, `are`.
 pub fn needs_more(word: &str) -> bool {
-    let needs = |op: &Op| {
+    let needs = |op: Op| {
         matches!(
             op,
             Op::Top | Op::Bottom | Op::Most(_) | Op::Extreme(_) | Op::Each | Op::Count | Op::Make(_) | Op::Is
         )
     };
-    let phrases = BY_FIRST_WORD.get(word).into_iter().flatten();
-    says_little(word) || phrases.filter(|(phrase, _)| *phrase == word).any(|(_, op)| needs(op))
+    says_little(word) || beginning(word).any(|(phrase, op)| phrase == word && needs(op))
 }
 
-/// All phrases by their first words, in the lists' order.
-static BY_FIRST_WORD: LazyLock<FxHashMap<&str, Vec<(&str, Op)>>> = LazyLock::new(|| {
-    let mut phrases: FxHashMap<&str, Vec<(&str, Op)>> = FxHashMap::default();
-    for (list, op) in ENGLISH.iter().chain(CHINESE) {
-        for phrase in list.split('|') {
-            let first = phrase.split_once(' ').map_or(phrase, |(first, _)| first);
-            phrases.entry(first).or_default().push((phrase, *op));
-        }
-    }
-    phrases
-});
+/// All phrases by their first words.
+static BY_FIRST_WORD: Index = index!(&[members!(ENGLISH, 0), members!(CHINESE, 0)], "|", " ");
+/// All words of phrases.
+static WORDS: Index = index!(&[members!(ENGLISH, 0), members!(CHINESE, 0)], "| ", "");
+
+/// The phrases that begin with a word, each with its operation, in the lists' order.
+fn beginning(word: &str) -> impl Iterator<Item = (&'static str, Op)> {
+    let op = |list: usize| ENGLISH.get(list).unwrap_or_else(|| &CHINESE[list - ENGLISH.len()]).1;
+    BY_FIRST_WORD.get(word).map(move |(phrase, list)| (phrase, op(list)))
+}
 
 /// Whether a phrase contains the word.
 pub fn has(word: &str) -> bool {
-    WORDS.contains(word)
+    WORDS.has(word)
 }
-
-/// All words of phrases.
-static WORDS: LazyLock<FxHashSet<&str>> =
-    LazyLock::new(|| BY_FIRST_WORD.values().flatten().flat_map(|(phrase, _)| phrase.split(' ')).collect());
 
 /// The phrases that begin here, with their length in words.
 pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {
-    let first = words.first().and_then(|word| BY_FIRST_WORD.get(word.lower.as_str()));
-    first.into_iter().flatten().filter_map(|(phrase, op)| Some((length_here(words, phrase)?, *op)))
+    let first = words.first().map(|word| beginning(&word.lower));
+    first.into_iter().flatten().filter_map(|(phrase, op)| Some((length_here(words, phrase)?, op)))
 }
 
 /// The length of a phrase in words, if it begins here.
 pub fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
-    let mut length = 0;
-    for part in phrase.split(' ') {
-        words.get(length).filter(|word| word.lower == part && word.form != super::Form::Quoted)?;
+    let (mut length, mut rest) = (0, phrase);
+    loop {
+        let word = words.get(length).filter(|word| word.form != super::Form::Quoted)?;
+        rest = rest.strip_prefix(word.lower.as_str())?;
         length += 1;
+        if rest.is_empty() {
+            return Some(length);
+        }
+        rest = rest.strip_prefix(' ')?;
     }
-    Some(length)
 }
 
-/// All Chinese words here.
-pub fn chinese() -> impl Iterator<Item = &'static str> {
-    CHINESE.iter().flat_map(|(words, _)| words.split('|'))
+/// Whether it is a Chinese word here.
+pub fn is_chinese(word: &str) -> bool {
+    static CHINESE_WORDS: Index = index!(&[members!(CHINESE, 0)], "|", "");
+    CHINESE_WORDS.has(word)
 }

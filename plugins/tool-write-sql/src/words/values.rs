@@ -1,8 +1,6 @@
 //! Values that tables often hold, in English and Chinese: `green tea` is also called `绿茶`.
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
+use super::index::{Index, index};
 
 /// Names of one thing, `|` between them; in lower case.
 const LINES: &[&str] = &[
@@ -306,19 +304,13 @@ const LINES: &[&str] = &[
 ];
 
 /// The lines that have a name.
-static BY_NAME: LazyLock<FxHashMap<&str, Vec<&str>>> = LazyLock::new(|| {
-    let mut lines: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
-    for line in LINES {
-        line.split('|').for_each(|name| lines.entry(name).or_default().push(line));
-    }
-    lines
-});
+static BY_NAME: Index = index!(&[LINES], "|", "");
 
 /// What else people call a value.
 pub fn also_called(value: &str) -> impl Iterator<Item = &'static str> {
     let value = value.trim().to_lowercase();
-    let lines = BY_NAME.get(value.as_str()).map(Vec::as_slice).unwrap_or_default();
-    lines.iter().flat_map(|line| line.split('|')).filter(move |name| *name != value)
+    let lines = BY_NAME.get(&value).map(|(_, line)| LINES[line]);
+    lines.flat_map(|line| line.split('|')).filter(move |name| *name != value)
 }
 
 #[cfg(test)]
