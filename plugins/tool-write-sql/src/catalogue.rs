@@ -16,9 +16,9 @@ use crate::understand::{self, named_tables};
 
 /// The value of `database` for a data source that is a single file, whose tables are named without it.
 const FILE: &str = "file";
-/// Tables of one data source that are loaded, best match first.
+/// Tables of one data source that are loaded; of more, those that fit the question best.
 const TABLES_MAX: u32 = 60;
-/// Fields of these tables, those of the best match first.
+/// Fields of these tables, in their order.
 const FIELDS_MAX: usize = 3_000;
 /// Tables whose values are sampled.
 const SAMPLED_TABLES: usize = 10;
@@ -28,6 +28,13 @@ const SEARCHED_TABLES: usize = 6;
 const SAMPLED_FIELDS: usize = 50;
 /// Sampled values of a field.
 const SAMPLED_VALUES: u32 = 20;
+
+/// A data source that may have the answer.
+pub struct Offered {
+    datasource: Datasource,
+    /// Tables of it, those that fit the question first where there are many.
+    heads: Vec<TableHead>,
+}
 
 /// A data source's tables with their ids, in the schema's order.
 pub struct Source {
@@ -43,7 +50,7 @@ pub fn sources(
     preferred: Option<&str>,
     tables: &[String],
     chinese: bool,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<Offered>, Error> {
     if let Some(name) = wanted {
         known.retain(|source| source.name == name);
         match known.first() {
@@ -58,14 +65,14 @@ pub fn sources(
     known.sort_by_key(|source| Some(source.name.as_str()) != preferred);
     let named: Vec<TableHead> = named(tables, chinese)?;
     let mut sources = Vec::new();
-    for source in known {
+    for datasource in known {
         let heads = if tables.is_empty() {
-            fitting(question, &source)?
+            fitting(question, &datasource)?
         } else {
-            named.iter().filter(|head| head.datasource == source.name).cloned().collect()
+            named.iter().filter(|head| head.datasource == datasource.name).cloned().collect()
         };
         if !heads.is_empty() {
-            sources.push(with_fields(source, &heads)?);
+            sources.push(Offered { datasource, heads });
         }
     }
     Ok(sources)
@@ -84,24 +91,42 @@ fn named(tables: &[String], chinese: bool) -> Result<Vec<TableHead>, Error> {
     Ok(heads)
 }
 
-/// The best matches for the question, then other tables, up to the limit.
+/// All tables; of more than are sampled, the best matches for the question first, up to the limit.
 fn fitting(question: &str, source: &Datasource) -> Result<Vec<TableHead>, Error> {
     let filter =
         Filter { datasource: Some(source.name.clone()), database: None, layer: None, business_domain: None };
     let page = Page { cursor: None, limit: TABLES_MAX };
-    let hits = catalog::search(question, &filter, &page)?.hits;
-    let mut heads: Vec<TableHead> = hits.into_iter().map(|hit| hit.table).collect();
-    if heads.len() < TABLES_MAX as usize {
-        heads.extend(catalog::tables(&filter, &page)?.tables);
+    let mut heads = catalog::tables(&filter, &page)?.tables;
+    if heads.len() > SAMPLED_TABLES {
+        let hits = catalog::search(question, &filter, &page)?.hits;
+        heads.splice(..0, hits.into_iter().map(|hit| hit.table));
     }
-    let mut names: Vec<String> = Vec::new();
-    heads.retain(|head| {
-        let new = head.physical && !names.contains(&head.name);
-        names.push(head.name.clone());
-        new
-    });
+    let mut names: HashSet<String> = HashSet::new();
+    heads.retain(|head| head.physical && names.insert(head.name.clone()));
     heads.truncate(TABLES_MAX as usize);
     Ok(heads)
+}
+
+impl Offered {
+    /// How many of its tables a question calls by their names or comments; `None` if some have none, and may have a
+    /// description, which only [`Offered::read`] brings.
+    pub fn named(&self, question: &str, today: Day) -> Option<usize> {
+        if self.heads.iter().any(|head| head.comment.is_empty()) {
+            return None;
+        }
+        let table = |head: &TableHead| Table {
+            name: head.name.clone(),
+            comment: head.comment.clone(),
+            ..Table::default()
+        };
+        let schema = Schema { tables: self.heads.iter().map(table).collect(), ..Schema::default() };
+        Some(named_tables(question, &Known::of(&schema), today).len())
+    }
+
+    /// With the fields of its tables.
+    pub fn read(self) -> Result<Source, Error> {
+        with_fields(self.datasource, &self.heads)
+    }
 }
 
 fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Error> {

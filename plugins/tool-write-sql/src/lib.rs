@@ -46,7 +46,7 @@ use lakeport_sdk::tool::{Context, Error, Outcome, Timestamp, Tool, ToolInfo, cat
 
 use answer::Answer;
 use calendar::Day;
-use catalogue::Source;
+use catalogue::{Offered, Source};
 use known::Known;
 use plan::algebra;
 use understand::meaning::Unclear;
@@ -152,11 +152,10 @@ fn of_question(input: &Value, context: &Context, today: Day) -> Result<(String, 
     // What it may change names tables, too.
     let words: Vec<&str> = earlier.iter().rev().map(String::as_str).collect();
     let words = [&[question], &words[..]].concat().join("\n");
-    let mut sources = catalogue::sources(&words, known, wanted, first, &texts(&input["tables"]), chinese)?;
+    let sources = catalogue::sources(&words, known, wanted, first, &texts(&input["tables"]), chinese)?;
     let settings: Value = serde_json::from_str(&config::settings())?;
     let month = settings[FISCAL_MONTH].as_u64().and_then(|month| u8::try_from(month).ok()).unwrap_or(1);
-    sources.iter_mut().for_each(|source| source.schema.fiscal_month = month);
-    let asked = Asked { question, earlier: &earlier, words: &words, today, chinese };
+    let asked = Asked { question, earlier: &earlier, words: &words, today, fiscal_month: month, chinese };
     best(&asked, sources, first)
 }
 
@@ -178,7 +177,8 @@ fn of_query(query: &Value, input: &Value, context: &Context, today: Day) -> Resu
     let until = clock::now() + SAMPLING_MS;
     let mut wrong = None;
     let mut answers: Vec<(String, Answer)> = Vec::new();
-    for mut source in sources {
+    for source in sources {
+        let mut source = source.read()?;
         source.sample(&tables.join("\n"), today, until);
         match answer::answer_of_query(query, &Known::of(&source.schema), today, chinese) {
             Ok(answer) => answers.push((source.schema.datasource, answer)),
@@ -203,6 +203,7 @@ struct Asked<'a> {
     /// It and the last of these.
     words: &'a str,
     today: Day,
+    fiscal_month: u8,
     chinese: bool,
 }
 
@@ -217,16 +218,25 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// The answer of the data source that knows most of the things that are named; of several that know as much, the
-/// preferred one's.
-fn best(asked: &Asked<'_>, sources: Vec<Source>, preferred: Option<&str>) -> Result<(String, Answer), Error> {
+/// preferred one's. One of which the question names no more tables than another answer has is not asked.
+fn best(
+    asked: &Asked<'_>,
+    sources: Vec<Offered>,
+    preferred: Option<&str>,
+) -> Result<(String, Answer), Error> {
     let until = clock::now() + SAMPLING_MS;
     let mut answers: Vec<(String, Answer)> = Vec::new();
     let mut refused: Vec<(Source, Unclear)> = Vec::new();
-    for (at, mut source) in sources.into_iter().enumerate() {
+    for (at, source) in sources.into_iter().enumerate() {
         let is_late = at > 0 && clock::now() > until;
         if is_late || at >= SOURCES_MAX && !answers.is_empty() {
             break;
         }
+        if is_enough(&answers, preferred, || source.named(asked.words, asked.today)) {
+            continue;
+        }
+        let mut source = source.read()?;
+        source.schema.fiscal_month = asked.fiscal_month;
         source.sample(asked.words, asked.today, until);
         match asked.of(&source) {
             Ok(answer) => answers.push((source.schema.datasource, answer)),
@@ -340,6 +350,22 @@ fn told_apart(
         }
     }
     offered
+}
+
+/// Whether one of the answers is chosen before that of another data source with so many named things.
+fn is_enough(
+    answers: &[(String, Answer)],
+    preferred: Option<&str>,
+    named: impl FnOnce() -> Option<usize>,
+) -> bool {
+    let Some((name, best)) = answers.iter().rev().max_by_key(|(_, answer)| answer.things) else {
+        return false;
+    };
+    match named() {
+        Some(named) if named == best.things => preferred == Some(name.as_str()),
+        Some(named) => named < best.things,
+        None => false,
+    }
 }
 
 /// The best of several answers, if one is unambiguous.
@@ -490,5 +516,16 @@ mod choosing {
             matches!(chosen(vec![large.clone(), again.clone()], None), Err(Unclear::Sources(names)) if names.len() == 2)
         );
         assert_eq!(chosen(vec![again, large], Some("large")).unwrap().unwrap().0, "large");
+    }
+
+    #[test]
+    fn a_data_source_is_asked_if_it_could_be_chosen() {
+        let answers = [of(&testing::shop(), "shop")];
+        let is_enough =
+            |preferred: Option<&str>, named: usize| is_enough(&answers, preferred, || Some(named));
+        assert!(is_enough(Some("shop"), 1) && is_enough(None, 0));
+        assert!(!is_enough(Some("shop"), 2) && !is_enough(None, 1) && !is_enough(Some("other"), 1));
+        assert!(!super::is_enough(&[], Some("shop"), || Some(0)));
+        assert!(!super::is_enough(&answers, Some("shop"), || None));
     }
 }
