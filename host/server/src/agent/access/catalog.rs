@@ -8,6 +8,7 @@ use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Reference, Table,
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_catalog::Entry;
 use lakeport_catalog::terms::Needles;
+use parking_lot::Mutex;
 
 use super::own::{self, OwnTable};
 use super::search;
@@ -21,6 +22,29 @@ const GET_MAX: usize = 100;
 const FIELDS_MAX: i64 = 2_000;
 /// Tables of one `resolve`, by the contract.
 const RESOLVED_MAX: usize = 20;
+
+/// Tables and fields that a task keeps.
+const KEPT_MAX: usize = 10_000;
+
+/// The tables that a task has read, with their fields: its later steps see the same fields, even if these have changed
+/// since. Whether a table may be seen is asked each time.
+#[derive(Default)]
+pub struct Tables(Mutex<HashMap<u64, Table>>);
+
+impl Tables {
+    fn of<'i>(&self, ids: impl Iterator<Item = &'i u64>) -> HashMap<u64, Table> {
+        let known = self.0.lock();
+        ids.filter_map(|id| Some((*id, known.get(id)?.clone()))).collect()
+    }
+
+    fn keep(&self, read: &HashMap<u64, Table>) {
+        let mut known = self.0.lock();
+        let count: usize = known.values().chain(read.values()).map(|table| 1 + table.fields.len()).sum();
+        if count <= KEPT_MAX {
+            known.extend(read.iter().map(|(id, table)| (*id, table.clone())));
+        }
+    }
+}
 
 /// A table visible to a topic.
 #[derive(Clone, Copy)]
@@ -106,11 +130,17 @@ impl TopicAccess {
             let entry = |id: &u64| index.get(i64::try_from(*id).ok()?).filter(|entry| sources.sees(entry));
             ids.iter().filter_map(|id| Some((*id, sources.head(entry(id)?)))).collect()
         };
-        let known: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
-        let mut wholes = self.with_fields(heads, &known).await.map_err(of_store)?;
+        let mut wholes = self.tables.of(heads.keys());
+        let others: HashMap<u64, TableHead> =
+            heads.into_iter().filter(|(id, _)| !wholes.contains_key(id)).collect();
+        if !others.is_empty() {
+            let read = self.with_fields(others).await.map_err(of_store)?;
+            self.tables.keep(&read);
+            wholes.extend(read);
+        }
         let own = |id: &u64| own::find(*id).filter(|_| sources.own().is_some()).map(OwnTable::whole);
         // An id may be requested twice.
-        Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get_mut(id).cloned())).collect())
+        Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get(id).cloned())).collect())
     }
 
     /// Tags and foreign keys. Foreign keys to tables that are not visible are left out.
@@ -149,11 +179,11 @@ impl TopicAccess {
     async fn with_fields(
         &self,
         heads: HashMap<u64, TableHead>,
-        ids: &[i64],
     ) -> Result<HashMap<u64, Table>, lakeport_base::Error> {
+        let ids: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
         let most = FIELDS_MAX * i64::try_from(ids.len()).unwrap_or(i64::MAX / FIELDS_MAX);
-        let fields = tables::fields_of(&self.state.db, ids, most).await?;
-        let records = tables::records_of(&self.state.db, ids).await?;
+        let fields = tables::fields_of(&self.state.db, &ids, most).await?;
+        let records = tables::records_of(&self.state.db, &ids).await?;
         let whole = |(id, head)| (id, Table { head, fields: Vec::new(), partition: Vec::new() });
         let mut wholes: HashMap<u64, Table> = heads.into_iter().map(whole).collect();
         for field in fields {

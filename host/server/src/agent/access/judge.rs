@@ -25,6 +25,8 @@ const UNKNOWN_MAX: usize = 100;
 /// An accepted statement.
 pub struct Judged {
     pub statement: ReadStatement,
+    /// Whether databases were added to names.
+    is_completed: bool,
     /// Each table once.
     pub reads: Vec<Used>,
 }
@@ -53,7 +55,7 @@ impl TopicAccess {
         let index = self.state.catalog.read();
         let tables = Tables::of(source, sources, &index, &profile);
         let mut sql = sql.to_owned();
-        for _ in 0..=COMPLETED_MAX {
+        for completions in 0..=COMPLETED_MAX {
             let refused = Mutex::new(None);
             let allowed = |object: &Object| {
                 let is_known = tables.is_complete(object) && tables.find(object).is_some();
@@ -66,7 +68,7 @@ impl TopicAccess {
                 Ok(judged) => {
                     let reads = judged.objects.iter().map(|object| tables.used(object)).collect();
                     let statement = ReadStatement { sql: judged.sql, binds: Vec::new() };
-                    return Ok(Judged { statement, reads });
+                    return Ok(Judged { statement, is_completed: completions > 0, reads });
                 }
                 Err(cause) => cause,
             };
@@ -89,12 +91,12 @@ impl TopicAccess {
 
     pub(super) async fn verdict(&self, datasource: &str, sql: &str) -> Result<Verdict, PluginError> {
         let source = self.sources().await?.named(datasource)?;
-        let refusal = match self.judge(source, sql).await {
-            Ok(_) => None,
-            Err(cause) if cause.code == "guard_refused" => Some(cause),
+        let (reads, refusal) = match self.judge(source, sql).await {
+            Ok(judged) if judged.is_completed => (self.reads_of(source, sql).await?, None),
+            Ok(judged) => (judged.reads, None),
+            Err(cause) if cause.code == "guard_refused" => (self.reads_of(source, sql).await?, Some(cause)),
             Err(cause) => return Err(cause),
         };
-        let reads = self.reads_of(source, sql).await?;
         let mut unknown_names: Vec<String> =
             reads.iter().filter(|used| used.known.is_none()).map(|used| used.parts.join(".")).collect();
         unknown_names.extend(self.unknown_fields(source, sql, &reads).await?);

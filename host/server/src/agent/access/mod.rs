@@ -35,6 +35,7 @@ use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
 use crate::queries::Unlogged;
+use catalog::Tables;
 use results::Kept;
 use samples::Cache;
 pub use samples::Shared as SharedSamples;
@@ -56,6 +57,7 @@ pub struct TopicAccess {
     asked: Asked,
     sources: OnceCell<Sources>,
     kept: Kept,
+    tables: Tables,
     samples: Cache,
     /// The number of queries so far.
     queries: AtomicU32,
@@ -70,6 +72,7 @@ impl TopicAccess {
             asked,
             sources: OnceCell::new(),
             kept: Kept::default(),
+            tables: Tables::default(),
             samples: Cache::default(),
             queries: AtomicU32::new(0),
         })
