@@ -27,9 +27,12 @@ const TEXT_MAX_BYTES: usize = 256 * 1024;
 const LEXEMES_MAX: usize = 20_000;
 /// The deepest nesting of expressions and queries.
 const DEPTH_MAX: usize = 100;
-/// A long statement can be a deep tree (`1+1+1…`), and the caller may be on a plugin's small stack, so each
-/// is parsed on a stack of its own. In bytes; 20,000 levels of a debug build fit, and unused stack costs
-/// nothing.
+/// A statement can be a deep tree (`1+1+1…`), and the caller may be on a plugin's small stack, so each is parsed on a stack
+/// of its own: in bytes, this for any.
+const SHORT_STACK_BYTES: usize = 4 * 1024 * 1024;
+/// And so much more for each byte of it: a level of a debug build, of which each takes a byte of text at least.
+const STACK_BYTES_PER_BYTE: usize = 16 * 1024;
+/// The longest stack: 20,000 levels fit, and what is unused costs nothing.
 const LONG_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// Keywords and types that may stand before a parenthesis, sorted. `operator` is not among them: it may name one of
@@ -153,7 +156,7 @@ impl Guard<'_> {
     /// The objects of the statement without comments, and whether a parser read it.
     fn judged(&self, sql: &str, lexemes: &[Lexeme]) -> Result<(BTreeSet<Object>, bool), Error> {
         one_statement(sql, lexemes)?;
-        match on_long_stack(|| self.parsed(sql, lexemes)) {
+        match on_long_stack(sql.len(), || self.parsed(sql, lexemes)) {
             Ok(objects) => Ok((objects, true)),
             Err(error) if self.has_allowed_head(sql, lexemes) && may_be_unparsed(&error) => {
                 self.calls(sql, lexemes, &BTreeSet::new())?;
@@ -415,16 +418,10 @@ fn position(sql: &str, at: Location) -> Option<usize> {
     Lines::of(sql).position(at)
 }
 
-pub(crate) fn on_long_stack<T: Send>(judge: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .name("sql-guard".to_owned())
-            .stack_size(LONG_STACK_BYTES)
-            .spawn_scoped(scope, judge)
-            .expect("a thread can be started")
-            .join()
-            .expect("judging does not panic")
-    })
+/// Runs what reads a text of so many bytes on a stack that is long enough for it.
+pub(crate) fn on_long_stack<T>(text_bytes: usize, read: impl FnOnce() -> T) -> T {
+    let wanted = SHORT_STACK_BYTES.saturating_add(text_bytes.saturating_mul(STACK_BYTES_PER_BYTE));
+    stacker::grow(wanted.min(LONG_STACK_BYTES), read)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 100;
 
 /// The names of fields in a query, sorted and unique; empty if it cannot be parsed.
 pub fn fields_named(parser: SqlParser, sql: &str) -> Vec<String> {
-    on_long_stack(|| {
+    on_long_stack(sql.len(), || {
         let statements = heavy::parser(parser.dialect(), sql, DEPTH_MAX);
         let statements = statements.and_then(|mut parser| parser.parse_statements());
         let Ok(statements) = statements else { return Vec::new() };

@@ -85,10 +85,11 @@ pub fn tables(dialect: &str, sql: &str) -> Found {
     tables_of(&[(dialect, sql)]).pop().unwrap_or_default()
 }
 
-/// The same for several texts, each with its dialect. One thread with a long stack reads all of them, because to start
-/// one costs more than to read a short text.
+/// The same for several texts, each with its dialect. One long stack serves all of them, because to make one costs more
+/// than to read a short text.
 pub fn tables_of(texts: &[(&str, &str)]) -> Vec<Found> {
-    on_long_stack(|| texts.iter().map(|(dialect, sql)| read_tables(dialect, sql)).collect())
+    let longest = texts.iter().map(|(_, sql)| sql.len()).max().unwrap_or(0);
+    on_long_stack(longest, || texts.iter().map(|(dialect, sql)| read_tables(dialect, sql)).collect())
 }
 
 fn read_tables(dialect: &str, sql: &str) -> Found {
