@@ -206,14 +206,19 @@ impl Measured {
         self.data.path()
     }
 
-    /// Its CPU time so far, user and system.
+    /// Its CPU time so far, user and system, and that of its worker processes.
     pub fn cpu_s(&self) -> anyhow::Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let (_, fields) = stat.rsplit_once(')').context("a name in parentheses")?;
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ticks = |n: usize| -> anyhow::Result<f64> { Ok(fields.get(n).context("a field")?.parse()?) };
-        // Fields 14 and 15 of proc(5); the name was the second.
-        Ok((ticks(11)? + ticks(12)?) / CLOCK_TICKS_PER_SECOND)
+        let mut cpu_s = 0.0;
+        for entry in std::fs::read_dir("/proc")? {
+            let Ok(pid) = entry?.file_name().to_string_lossy().parse() else { continue };
+            // It may have ended meanwhile.
+            let Ok((parent, worker_s)) = cpu_of(pid) else { continue };
+            if parent == self.child.id() {
+                cpu_s += worker_s;
+            }
+        }
+        // The server itself comes last: it has the time of workers that have ended.
+        Ok(cpu_s + cpu_of(self.child.id())?.1)
     }
 
     /// Its current memory.
@@ -229,6 +234,17 @@ impl Measured {
     pub fn forget_peak(&self) -> anyhow::Result<()> {
         forget_peak(self.child.id())
     }
+}
+
+/// The parent of a process, and the CPU time so far of the process and of its children that have ended.
+fn cpu_of(pid: u32) -> anyhow::Result<(u32, f64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').context("a name in parentheses")?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ticks = |n: usize| -> anyhow::Result<f64> { Ok(fields.get(n).context("a field")?.parse()?) };
+    // Fields 4 and 14 to 17 of proc(5); the name was the second.
+    let parent = fields.get(1).context("a parent")?.parse()?;
+    Ok((parent, (ticks(11)? + ticks(12)? + ticks(13)? + ticks(14)?) / CLOCK_TICKS_PER_SECOND))
 }
 
 /// The current memory of a process.
