@@ -258,6 +258,19 @@ fn large_and_deep_statements_end_in_an_answer() {
     }
     let nots = format!("SELECT {} 1", "NOT ".repeat(15_000));
     assert!(judged(SqlParser::Sqlite, &nots).is_err());
+    // A level in each byte: the stack is as long as the text asks for.
+    for levels in [10, 100, 1_000, 5_000, 18_000] {
+        for sql in [
+            format!("SELECT 1{}", "!".repeat(levels)),
+            format!("SELECT {}1", "~".repeat(levels)),
+            format!("SELECT {}1", "+ ".repeat(levels)),
+            format!("SELECT a{}", "[1]".repeat(levels)),
+            format!("SELECT 1{}", "::int".repeat(levels)),
+        ] {
+            let _ = judged(SqlParser::Postgres, &sql);
+            let _ = judged(SqlParser::Sqlite, &sql);
+        }
+    }
 }
 
 /// The cases of `cases/`, by the list of functions, and the lexing of its servers.
