@@ -6,12 +6,12 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 const AS_IT_IS: &str = "$serde_json::private::RawValue";
 
 /// A text that is JSON. Nothing checks it: it is for what this program itself has written.
-pub struct WrittenJson(pub String);
+pub struct WrittenJson<T = String>(pub T);
 
-impl Serialize for WrittenJson {
+impl<T: AsRef<str>> Serialize for WrittenJson<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut written = serializer.serialize_struct(AS_IT_IS, 1)?;
-        written.serialize_field(AS_IT_IS, &self.0)?;
+        written.serialize_field(AS_IT_IS, self.0.as_ref())?;
         written.end()
     }
 }

@@ -36,6 +36,7 @@ pub use models::sse::Events;
 use steps::schema::SchemaCache;
 use tasks::log::EventLog;
 use tasks::streams::Streams;
+use topics::cache::MessageCache;
 
 /// The error codes of queries: of those of an answer, and of a caller's own.
 static AGAIN: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["guard_refused"]].concat());
@@ -61,6 +62,7 @@ pub struct Agent {
     streams: Arc<Streams>,
     log: Arc<EventLog>,
     shared_samples: SharedSamples,
+    messages: MessageCache,
 }
 
 stands_on_core!(Agent);
@@ -128,6 +130,7 @@ impl Agent {
             streams: Arc::default(),
             log: Arc::new(EventLog::new(core.db.clone(), core.clock.clone())),
             shared_samples: SharedSamples::default(),
+            messages: MessageCache::default(),
         })
     }
 

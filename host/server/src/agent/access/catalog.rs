@@ -29,9 +29,9 @@ const KEPT_MAX: usize = 10_000;
 /// The tables that a task has read, with their fields: its later steps see the same fields, even if these have changed
 /// since. Whether a table may be seen is asked each time.
 #[derive(Default)]
-pub struct Tables(Mutex<HashMap<u64, Table>>);
+pub struct ReadTables(Mutex<HashMap<u64, Table>>);
 
-impl Tables {
+impl ReadTables {
     fn of<'i>(&self, ids: impl Iterator<Item = &'i u64>) -> HashMap<u64, Table> {
         let known = self.0.lock();
         ids.filter_map(|id| Some((*id, known.get(id)?.clone()))).collect()

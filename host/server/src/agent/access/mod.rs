@@ -35,7 +35,7 @@ use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
 use crate::queries::Unlogged;
-use catalog::Tables;
+use catalog::ReadTables;
 use results::Kept;
 use samples::Cache;
 pub use samples::Shared as SharedSamples;
@@ -57,7 +57,7 @@ pub struct TopicAccess {
     asked: Asked,
     sources: OnceCell<Sources>,
     kept: Kept,
-    tables: Tables,
+    tables: ReadTables,
     samples: Cache,
     /// The number of queries so far.
     queries: AtomicU32,
@@ -72,7 +72,7 @@ impl TopicAccess {
             asked,
             sources: OnceCell::new(),
             kept: Kept::default(),
-            tables: Tables::default(),
+            tables: ReadTables::default(),
             samples: Cache::default(),
             queries: AtomicU32::new(0),
         })

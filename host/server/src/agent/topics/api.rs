@@ -6,7 +6,7 @@ use lakeport_http::{Bare, Caller, Json, Nothing};
 use lakeport_store::Tx;
 use uuid::Uuid;
 
-use super::view::{DeletedTopic, FeedbackView, List, MessageView, TopicView};
+use super::view::{DeletedTopic, FeedbackView, List, TopicView, WrittenMessage};
 use super::{Feedback, Says, Topic, check_answers, check_owner, may_read, readable, store, unknown};
 use crate::agent::forms::{
     CreateTopic, DATASOURCES_MAX, ListQuery, MessagePath, RateAnswer, TopicPath, UpdateTopic,
@@ -196,14 +196,20 @@ pub async fn rate(call: Call<MessagePath, Nothing, Json<RateAnswer>>) -> Result<
 }
 
 /// `GET /api/v1/nl2sql/topics/{topic_id}/messages`
-pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<MessageView>>, Error> {
+pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<WrittenMessage>>, Error> {
     let state = &call.state;
     let paging = call.query.paging();
     let db = state.db.snapshot().await?;
     let topic = readable(&db, &call.caller, call.path.topic_id).await?;
     check_answers(&db, &call.caller, &topic).await?;
-    let messages = store::messages(&db, &topic, &paging).await?;
+    let listed = store::listed(&db, &topic, &paging).await?;
+    let messages = match state.messages.page(&listed) {
+        Some(messages) => messages,
+        None => {
+            let messages = store::messages(&db, &topic, &paging).await?;
+            state.messages.write(&topic.topic_id, listed, messages)?
+        }
+    };
     drop(db);
-    let views = messages.into_iter().map(|message| MessageView::new(&topic.topic_id, message));
-    Ok(Bare::new(&List::new(&paging, topic.message_count, views.collect())))
+    Ok(Bare::new(&List::new(&paging, topic.message_count, messages)))
 }

@@ -2,6 +2,7 @@
 //! others, except that admins may read it.
 
 pub mod api;
+pub mod cache;
 pub mod store;
 pub mod view;
 

@@ -7,6 +7,7 @@ use lakeport_http::{PAGE_MAX_BYTES, Paging};
 use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::de::DeserializeOwned;
 
+use super::cache::Listed;
 use super::{Exchange, Feedback, Message, Says, Topic};
 use crate::agent::outcome::Outcome;
 
@@ -170,21 +171,37 @@ pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message, of_events: 
     Ok(true)
 }
 
-/// One page of a topic's messages, oldest first. 400 if they are too large for a page.
+/// One page of a topic's messages, oldest first, without what was said. 400 if they are too large for a page.
+pub async fn listed(db: &Db, topic: &Topic, paging: &Paging) -> Result<Vec<Listed>, Error> {
+    const PAGE: &str =
+        "SELECT message_id, feedback FROM messages WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
+    check_size(db, topic, paging).await?;
+    let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
+    let listed = |mut row: Row| Ok(Listed { message_id: row.take_text(0)?, feedback: row.get(1)? });
+    db.read(PAGE, &values).await?.into_iter().map(listed).collect()
+}
+
+/// One page of a topic's messages, oldest first.
 pub async fn messages(db: &Db, topic: &Topic, paging: &Paging) -> Result<Vec<Message>, Error> {
     const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, outcome, created_at, feedback FROM messages \
         WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
+    let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
+    db.read(PAGE, &values).await?.into_iter().map(message).collect()
+}
+
+/// 400 if the messages of a page are too large for it.
+async fn check_size(db: &Db, topic: &Topic, paging: &Paging) -> Result<(), Error> {
     const SUMS: &str = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
         (SELECT octet_length(content) + octet_length(artifacts) + coalesce(octet_length(outcome), 0) \
         + coalesce(octet_length(feedback), 0) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
         LIMIT $2 OFFSET $3) AS page";
-    let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
     // The topic's bytes are at least those of its messages: only ratings are not counted, which are short.
     if topic.bytes > PAGE_MAX_BYTES / 2 {
+        let values = [topic.id.into(), paging.page_size.into(), paging.offset().into()];
         let sums = db.read(SUMS, &values).await?;
         paging.refuse_over("page_size", sums[0].get(0)?, sums[0].get(1)?)?;
     }
-    db.read(PAGE, &values).await?.into_iter().map(message).collect()
+    Ok(())
 }
 
 /// The questions that were answered before this task, with their answers, the newest first.

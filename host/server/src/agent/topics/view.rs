@@ -1,5 +1,7 @@
 //! Topics and messages in answers.
 
+use std::sync::Arc;
+
 use lakeport_http::{Paging, WrittenJson, etag_of};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -112,6 +114,12 @@ pub struct MessageView {
     #[schemars(extend("format" = "date-time"))]
     created_at: String,
 }
+
+/// A message that was written as JSON before.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(transparent)]
+pub struct WrittenMessage(#[schemars(with = "MessageView")] pub WrittenJson<Arc<str>>);
 
 /// The output of a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in column
 /// order), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool
