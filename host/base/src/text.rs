@@ -13,7 +13,8 @@ pub fn shortened(text: &str, chars_max: usize) -> String {
 
 /// Characters that begin a line, steer a terminal, or turn the direction of the text around them.
 pub fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A full-width letter, digit or sign as its ASCII one; any other character as it is.

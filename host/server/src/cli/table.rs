@@ -1,6 +1,8 @@
 //! Plain columns for people. Control characters are removed from plugins' texts, so that a name or a log line
 //! cannot control the terminal.
 
+use lakeport_base::text::is_unsafe;
+
 /// Rows below headings, columns two spaces apart.
 pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
@@ -24,14 +26,7 @@ pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// The text on one line, without characters that control a terminal or the direction of writing.
 pub fn printable(text: &str) -> String {
-    let controls = |c: char| {
-        let turns = ['\u{200e}', '\u{200f}', '\u{61c}'];
-        c.is_control()
-            || turns.contains(&c)
-            || ('\u{202a}'..='\u{202e}').contains(&c)
-            || ('\u{2066}'..='\u{2069}').contains(&c)
-    };
-    text.chars().map(|c| if controls(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

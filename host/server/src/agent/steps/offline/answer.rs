@@ -1,7 +1,7 @@
 //! Answers in the question's language about tables, and what the rules ask back or refuse. Texts of the data are shown on
 //! one line and cut, whatever they contain.
 
-use lakeport_base::text::shortened;
+use lakeport_base::text::{is_unsafe, shortened};
 use serde_json::Value;
 
 use super::CANDIDATE;
@@ -273,6 +273,6 @@ pub fn text(value: &Value, chars_max: usize) -> String {
 
 /// Keeps a text in one line, so that it cannot imitate parts of the answer.
 pub fn one_line(text: &str, chars_max: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain: String = text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect();
     shortened(plain.trim(), chars_max)
 }

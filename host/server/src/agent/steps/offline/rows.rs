@@ -11,6 +11,8 @@ use crate::agent::steps::model::Language;
 /// The shown entries of a ranking, and columns of a row.
 const ENTRIES_SHOWN: usize = 5;
 const COLUMNS_SHOWN: usize = 8;
+/// The shown points of several figures over time.
+const POINTS_SHOWN: usize = 2;
 /// The end of the names of columns with percentages.
 const PERCENT: &str = "(%)";
 
@@ -46,9 +48,13 @@ pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
         (1, _) => rows.one(),
         (_, Some("series")) => rows.series(),
         (_, Some("ranking")) => rows.ranking(),
-        _ => rows.many(),
+        _ => rows.listed(),
     };
+    // Several figures of one row have their names.
+    let names_all =
+        rows.rows.len() == 1 && rows.labels.is_empty() && rows.measures.len() > 1 && shape == Some("value");
     let titled = match (language, title.is_empty()) {
+        _ if names_all => capitalised(&said),
         (_, true) => said,
         (Language::English, false) => format!("{title}: {said}"),
         (Language::Chinese, false) => format!("{title}：{said}"),
@@ -111,19 +117,22 @@ impl<'r> Rows<'r> {
         let mut said: Vec<String> = self.labels.iter().map(|&place| self.shown(row, place)).collect();
         match (self.measures.as_slice(), said.is_empty()) {
             ([measure], _) => said.push(self.shown(row, *measure)),
-            (measures, _) => {
-                let named = |&place: &usize| {
-                    format!(
-                        "{} {}",
-                        one_line(named(self.columns[place]), VALUE_MAX_CHARS),
-                        self.shown(row, place)
-                    )
-                };
-                said.extend(measures.iter().map(named));
-            }
+            (measures, _) => said.extend(measures.iter().map(|&place| self.with_name(row, place))),
         }
         said.truncate(COLUMNS_SHOWN);
         self.sentence(&said.join(self.comma()))
+    }
+
+    /// A figure after the name of its measure.
+    fn with_name(&self, row: &[Value], place: usize) -> String {
+        let name = one_line(named(self.columns[place]), VALUE_MAX_CHARS);
+        format!("{name} {}", self.shown(row, place))
+    }
+
+    /// The figures of a row, each after its name.
+    fn with_names(&self, row: &[Value]) -> String {
+        let named = self.measures.iter().take(COLUMNS_SHOWN).map(|&place| self.with_name(row, place));
+        named.collect::<Vec<_>>().join(self.comma())
     }
 
     /// A figure beside that of the days before.
@@ -161,8 +170,7 @@ impl<'r> Rows<'r> {
                 format!("{} {told}", labels.join(self.comma()))
             })
             .collect();
-        let (count, joint) = (self.rows.len(), if self.language == Language::English { "; " } else { "；" });
-        let said = entries.join(joint);
+        let (count, said) = (self.rows.len(), entries.join(self.semicolon()));
         match self.language {
             _ if count <= ENTRIES_SHOWN => self.sentence(&said),
             Language::English => format!("{said}; {count} in all."),
@@ -170,12 +178,11 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// One figure over time: its total, if meaningful, and its peak. With several rows per point in time, or
-    /// incomplete rows, neither would be correct.
+    /// One figure over time: its total, if meaningful, and its peak; of several figures the latest ones. With several rows
+    /// per point in time, or incomplete rows, none of these would be correct.
     fn series(&self) -> String {
-        let (&[measure], &[label], false) = (&self.measures[..], &self.labels[..], self.is_cut) else {
-            return self.many();
-        };
+        let (&[label], false) = (&self.labels[..], self.is_cut) else { return self.listed() };
+        let &[measure] = &self.measures[..] else { return self.latest(label) };
         let points: Vec<(&Value, Figure)> = self
             .rows
             .iter()
@@ -215,6 +222,23 @@ impl<'r> Rows<'r> {
         }
     }
 
+    /// The last points of several figures over time: two, because the last one may not be over.
+    fn latest(&self, label: usize) -> String {
+        // From Monday to Sunday: none of them is the latest.
+        if matches!(self.unit, Some("weekday" | "hour")) || self.measures.is_empty() {
+            return self.many();
+        }
+        let point =
+            |row: &&[Value]| format!("{}{}{}", self.shown(row, label), self.colon(), self.with_names(row));
+        let count = self.rows.len();
+        let points: Vec<String> = self.rows[count.saturating_sub(POINTS_SHOWN)..].iter().map(point).collect();
+        let (said, unit) = (points.join(self.semicolon()), self.unit());
+        match self.language {
+            Language::English => format!("{count} {unit}, the latest: {said}."),
+            Language::Chinese => format!("共 {count} {unit}，最近的：{said}。"),
+        }
+    }
+
     /// The axis of a series.
     fn unit(&self) -> &'static str {
         match (self.language, self.unit) {
@@ -251,7 +275,11 @@ impl<'r> Rows<'r> {
             return None;
         };
         let count = self.rows.len();
-        let (leader, figure) = (capitalised(&self.told(row, &self.labels)), self.told(row, &self.measures));
+        let leader = capitalised(&self.told(row, &self.labels));
+        let figure = match &self.measures[..] {
+            [_] => self.told(row, &self.measures),
+            _ => self.with_names(row),
+        };
         let value = |row: &[Value]| row.get(measure).and_then(Figure::of).map(|figure| figure.value);
         let is_least = match count {
             1 => self.ascends,
@@ -259,6 +287,10 @@ impl<'r> Rows<'r> {
         };
         if let Some(tied) = self.tied(measure, is_least) {
             return Some(tied);
+        }
+        // More are equally first than a sentence names: none of them leads.
+        if count > 1 && value(row) == value(self.rows[1]) {
+            return None;
         }
         Some(match (self.language, count, is_least) {
             (Language::English, 1, false) => format!("{leader}, {figure}, was first."),
@@ -316,6 +348,27 @@ impl<'r> Rows<'r> {
         }
     }
 
+    /// The first rows of a table.
+    fn listed(&self) -> String {
+        if self.labels.is_empty() {
+            return self.many();
+        }
+        let entry = |row: &&[Value]| {
+            let (label, figures) = (self.told(row, &self.labels), self.told(row, &self.measures));
+            match self.language {
+                _ if self.measures.is_empty() => label,
+                Language::English => format!("{label} ({figures})"),
+                Language::Chinese => format!("{label}（{figures}）"),
+            }
+        };
+        let entries: Vec<String> = self.rows.iter().take(ENTRIES_SHOWN).map(entry).collect();
+        let (said, count) = (entries.join(self.semicolon()), self.rows.len());
+        if count <= ENTRIES_SHOWN && !self.is_cut {
+            return self.sentence(&said);
+        }
+        format!("{said}{}{}", self.semicolon(), self.many())
+    }
+
     fn many(&self) -> String {
         let count = self.rows.len();
         match (self.language, self.is_cut || self.is_full) {
@@ -347,6 +400,14 @@ impl<'r> Rows<'r> {
             (Value::String(text), _) => one_line(text, VALUE_MAX_CHARS),
             (other, _) => Figure::of(other).map_or_else(|| other.to_string(), |figure| figure.told()),
         }
+    }
+
+    fn semicolon(&self) -> &'static str {
+        if self.language == Language::English { "; " } else { "；" }
+    }
+
+    fn colon(&self) -> &'static str {
+        if self.language == Language::English { ": " } else { "：" }
     }
 
     fn comma(&self) -> &'static str {

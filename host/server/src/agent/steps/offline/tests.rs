@@ -214,7 +214,7 @@ fn those_that_are_equally_first_are_all_named() {
         ("cities", [1, 1, 2], "A, B, 1 each, were the least of 3. "),
         ("各城市", [3, 3, 1], "A，B，均为 3，在 3 项中并列第一。"),
         ("cities", [3, 2, 2], "A, 3, was first of 3. "),
-        ("cities", [3, 3, 3], "A, 3, was first of 3. "),
+        ("cities", [3, 3, 3], "Cities: 1. A (3), 2. B (3)"),
     ] {
         let (_, answer) = told(question, written("Cities", "ranking", &["n"]), cities(figures));
         assert!(answer.starts_with(expected), "{answer}");
@@ -234,7 +234,37 @@ fn a_grouped_series_has_no_total() {
         json!([["2026-11-19", "app", 2], ["2026-11-19", "web", 3], ["2026-11-20", "app", 1]]),
     );
     let (_, answer) = told("orders per day per channel", series("Orders", "day", &["n"]), table);
-    assert!(answer.starts_with("Orders: 3 rows; the table shows them."), "{answer}");
+    let listed = "Orders: 2026-11-19, app (2); 2026-11-19, web (3); 2026-11-20, app (1).";
+    assert!(answer.starts_with(listed), "{answer}");
+}
+
+#[test]
+fn several_figures_over_time_begin_with_the_latest() {
+    let table = rows(
+        &["month", "revenue", "growth (%)"],
+        json!([["2026-09", 1000, null], ["2026-10", 1100, 10.0], ["2026-11", 990, -10.0]]),
+    );
+    let mut growth = series("Revenue", "month", &["revenue"]);
+    growth["measures"] = json!(["revenue", "growth (%)"]);
+    let (_, answer) = told("monthly revenue growth", growth.clone(), table.clone());
+    let latest = "Revenue: 3 months, the latest: 2026-10: revenue 1,100, growth 10%; 2026-11: revenue 990, growth -10%.";
+    assert!(answer.starts_with(latest), "{answer}");
+    let (_, answer) = told("每月营收增长", growth, table);
+    assert!(
+        answer.starts_with("Revenue：共 3 个月，最近的：2026-10：revenue 1,100，growth 10%；2026-11：revenue 990，growth -10%。"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn the_first_of_each_group_are_named() {
+    let each: Vec<Value> =
+        (1..=3).flat_map(|city| [json!([city, "tea", 9]), json!([city, "cup", 5])]).collect();
+    let table = rows(&["city", "product", "sales"], json!(each));
+    let (_, answer) = told("top 2 products in each city", written("Sales", "table", &["sales"]), table);
+    let named =
+        "Sales: 1, tea (9); 1, cup (5); 2, tea (9); 2, cup (5); 3, tea (9); 6 rows; the table shows them.";
+    assert!(answer.starts_with(named), "{answer}");
 }
 
 #[test]
@@ -247,7 +277,7 @@ fn rows_at_the_limit_are_not_all() {
     plan["limit"] = json!(6);
     let (calls, answer) = told("top 6 cities", plan.clone(), cities(6));
     assert_eq!(calls[2].1["maxRows"], 6);
-    assert!(answer.starts_with("City 0, gold, 9, was first of 6. Cities: 1. city 0, gold (9),"), "{answer}");
+    assert!(answer.starts_with("Cities: 1. city 0, gold (9),"), "{answer}");
     assert!(answer.contains("the table shows the first 6.") && !answer.contains("in all"), "{answer}");
     plan["limit"] = json!(1000);
     let (_, answer) = told("cities", plan, cities(6));
