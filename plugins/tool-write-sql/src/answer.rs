@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use lakeport_sdk::serde_json::Value;
 
+use crate::beside;
 use crate::calendar::{Cycle, Day, Unit};
 use crate::explain;
 use crate::follow::{self, Message};
@@ -16,11 +17,14 @@ use crate::plan::{
 };
 use crate::schema::{Kind, Place, Schema};
 use crate::sql;
-use crate::understand::meaning::{Group, Meaning, Measure, Test, Unclear};
+use crate::sums;
+use crate::understand::choose::is_state;
+use crate::understand::meaning::{Filter, Group, Meaning, Measure, Test, Unclear};
 use crate::understand::names::Named;
-use crate::understand::{self, Several};
+use crate::understand::side_by_side::say_the_same;
+use crate::understand::{self, Read, Several};
 use crate::words::chinese::is_han;
-use crate::words::phrases::Chart;
+use crate::words::phrases::{Chart, Func};
 
 /// The most tables of which an ambiguous word is tried.
 const READINGS_MAX: usize = 30;
@@ -208,6 +212,10 @@ struct Understood {
     repaired: Vec<(String, String)>,
     /// Several things had a name of the question.
     is_chosen: bool,
+    /// The other numbers that it asks for, of other tables.
+    beside: Vec<Understood>,
+    /// All of these by one query, which counts only what its table has, but can be grouped.
+    joined: Option<Box<Understood>>,
 }
 
 /// The query of a question in which a word means one of the things that it may mean.
@@ -223,11 +231,89 @@ pub fn reading(question: &str, word: &str, thing: &Named, known: &Known<'_>, tod
 fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {
     let read = understand::read(question, known, today);
     let labels = Labels { schema: known.schema, chinese: is_chinese(question) };
+    let joined = understood_as(&read, known, labels, today);
+    let may_be_several = match &joined {
+        // `How many customers and products?`, and not `customers per product`.
+        Ok(understood) => {
+            let has_groups = !understood.meaning.groups.is_empty() && !read.says_groups();
+            understood.counts_parts() || has_groups && read.begins_with_number(known.schema)
+        }
+        Err(Unclear::Word(_) | Unclear::Shape | Unclear::Apart(..) | Unclear::NoTime(_)) => true,
+        Err(_) => false,
+    };
+    let several = if may_be_several { side_by_side(&read, known, labels, today) } else { None };
+    match several {
+        Some(several) => Ok(Understood { joined: joined.ok().map(Box::new), ..several }),
+        None => joined,
+    }
+}
+
+/// Understands a question as one of several numbers, each by itself.
+fn side_by_side(read: &Read, known: &Known<'_>, labels: Labels<'_>, today: Day) -> Option<Understood> {
+    let each = read.side_by_side(known.schema).into_iter().enumerate().map(|(at, one)| {
+        let understood = understood_as(&one, known, labels, today).ok()?;
+        read.is_of_number(&understood.query, at).then_some(understood)
+    });
+    let all: Vec<Understood> = each.collect::<Option<_>>()?;
+    let several = Understood::of_several(all)?.if_one_row_each(known, today)?;
+    Some(Understood { repaired: read.repaired.clone(), ..several })
+}
+
+/// The query of a meaning; of what was not sold, with its amount.
+fn planned(
+    meaning: Meaning,
+    known: &Known<'_>,
+    labels: Labels<'_>,
+    today: Day,
+) -> Result<(Meaning, Query), Unclear> {
+    let query = plan::plan(known, meaning.clone(), labels, today)?;
+    if let Some(other) = with_amount_of_state(&meaning, known.schema)
+        && let Ok(query) = plan::plan(known, other.clone(), labels, today)
+    {
+        return Ok((other, query));
+    }
+    Ok((meaning, query))
+}
+
+/// `revenue of cancelled orders`: the amount of these, which were not sold. The question with the only amount of the table
+/// whose rows must have a state, in place of what was sold.
+fn with_amount_of_state(meaning: &Meaning, schema: &Schema) -> Option<Meaning> {
+    let has_state = |filter: &&Filter| {
+        let field = schema.field(filter.place);
+        let is_sold = |value: &String| SOLD.contains(&value.to_lowercase().as_str());
+        matches!(&filter.test, Test::Among(values, true) if !values.iter().any(is_sold))
+            && is_state(&field.name)
+    };
+    let state = meaning.filters.iter().find(has_state)?.place.table;
+    let is_sale = |place: Place| place.table != state && sums::flows(schema.field(place));
+    let mut amounts = schema.places(state).filter(|place| {
+        let field = schema.field(*place);
+        sums::adds_up(field) && field.kind() == Kind::Number && field.name.to_lowercase().ends_with("amount")
+    });
+    let (Some(amount), None) = (amounts.next(), amounts.next()) else { return None };
+    let mut changed = meaning.clone();
+    match (&mut changed.measures[..], &mut changed.items[..]) {
+        ([Measure::Made(Func::Sum, place)], []) | ([], [place]) if is_sale(*place) => *place = amount,
+        _ => return None,
+    }
+    if !changed.tables.contains(&state) {
+        changed.tables.push(state);
+    }
+    Some(changed)
+}
+
+/// States of what was sold.
+const SOLD: [&str; 5] = ["paid", "shipped", "delivered", "completed", "done"];
+
+fn understood_as(
+    read: &Read,
+    known: &Known<'_>,
+    labels: Labels<'_>,
+    today: Day,
+) -> Result<Understood, Unclear> {
     let with = |preferred: Option<usize>| {
-        let meaning = read.meaning(known, preferred)?;
-        let query = plan::plan(known, meaning.clone(), labels, today)?;
-        let is_chosen = preferred.is_some();
-        Ok(Understood { meaning, query, repaired: read.repaired.clone(), is_chosen })
+        let (meaning, query) = planned(read.meaning(known, preferred)?, known, labels, today)?;
+        Ok(Understood::alone(meaning, query, read.repaired.clone(), preferred.is_some()))
     };
     let word = match with(None) {
         Err(Unclear::Ambiguous(word)) => word,
@@ -275,21 +361,75 @@ fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understoo
 }
 
 impl Understood {
-    /// This question as a message changes it, if it does.
+    fn alone(meaning: Meaning, query: Query, repaired: Vec<(String, String)>, is_chosen: bool) -> Understood {
+        Understood { meaning, query, repaired, is_chosen, beside: Vec::new(), joined: None }
+    }
+
+    fn of_several(all: Vec<Understood>) -> Option<Understood> {
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(Understood { beside: all.collect(), ..first })
+    }
+
+    /// Itself, if its numbers can stand side by side: each is one row, and the same is said of all.
+    fn if_one_row_each(self, known: &Known<'_>, today: Day) -> Option<Understood> {
+        let is_alike = |one: &Understood| {
+            say_the_same((&self.meaning, &self.query), (&one.meaning, &one.query)) && one.query.is_one_row()
+        };
+        let of = |one: &Understood| of_query(&one.query, known.schema, today, false);
+        let can = self.all().all(is_alike)
+            && beside::together(self.all().map(of).collect(), known.schema.dialect, false).is_some();
+        can.then_some(self)
+    }
+
+    /// Its numbers: itself, and those beside it.
+    fn all(&self) -> impl Iterator<Item = &Understood> {
+        std::iter::once(self).chain(&self.beside)
+    }
+
+    /// This question as a message changes it, if it does: all of its numbers.
     fn changed(&self, said: Message<'_>, message: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
+        let change = |one: &Understood| one.changed_alone(said, message, known, today);
+        if self.beside.is_empty() {
+            return change(self);
+        }
+        let measures: Vec<Measure> = self.all().flat_map(|one| one.meaning.measures.clone()).collect();
+        let read = understand::read(&follow::bare(message), known, today);
+        // `only the orders`, `also the quantity`: not of each number.
+        if read.names_number(known.schema, &measures) || follow::other_function(message).is_some() {
+            return None;
+        }
+        let joined = self.joined.as_deref().and_then(change);
+        let all = self.all().map(change).collect::<Option<_>>();
+        match all.and_then(Understood::of_several).and_then(|changed| changed.if_one_row_each(known, today)) {
+            Some(mut changed) => {
+                changed.beside.iter_mut().for_each(|one| one.repaired.clear());
+                Some(Understood { joined: joined.map(Box::new), ..changed })
+            }
+            None => joined,
+        }
+    }
+
+    fn changed_alone(
+        &self,
+        said: Message<'_>,
+        message: &str,
+        known: &Known<'_>,
+        today: Day,
+    ) -> Option<Understood> {
         let read = understand::read(&follow::bare(message), known, today);
         let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
         if let Some(func) = follow::other_function(message) {
             let meaning = follow::with_function(&self.meaning, func)?;
             let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
-            return Some(Understood { meaning, query, repaired: Vec::new(), is_chosen: self.is_chosen });
+            return Some(Understood::alone(meaning, query, Vec::new(), self.is_chosen));
         }
         let with = |preferred: Option<usize>| -> Option<Understood> {
             let part = self.in_place(read.meaning(known, preferred).ok()?, known.schema);
-            let meaning = follow::changed(&self.meaning, part, said)?;
-            let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
+            let changed = follow::changed(&self.meaning, part, said)?;
+            let (meaning, query) = planned(changed, known, labels, today).ok()?;
             let is_chosen = self.is_chosen || preferred.is_some();
-            Some(Understood { meaning, query, repaired: read.repaired.clone(), is_chosen })
+            Some(Understood::alone(meaning, query, read.repaired.clone(), is_chosen))
         };
         let of_base = self.meaning.tables.first().copied();
         with(None)
@@ -313,20 +453,36 @@ impl Understood {
     }
 
     fn answer(&self, question: &str, known: &Known<'_>, today: Day) -> Answer {
-        let answer = of_query(&self.query, known.schema, today, is_chinese(question));
-        let mut repairs = explain::repairs(&self.repaired, is_chinese(question));
+        let chinese = is_chinese(question);
+        let of = |one: &Understood| Answer {
+            doubts: one.doubts(known.schema),
+            ..of_query(&one.query, known.schema, today, chinese)
+        };
+        let answer = match &self.beside[..] {
+            [] => of(self),
+            _ => beside::together(self.all().map(of).collect(), known.schema.dialect, chinese)
+                .expect("they are one row each, which was checked"),
+        };
+        let mut repairs = explain::repairs(&self.repaired, chinese);
         let lower = question.to_lowercase();
         let words = ["fiscal", "financial year", "fy", "财年", "财政年"];
         if self.query.fiscal.is_some() || words.iter().any(|word| lower.contains(word)) {
-            repairs += &explain::fiscal(known.schema.first_month(), is_chinese(question));
+            repairs += &explain::fiscal(known.schema.first_month(), chinese);
         }
         Answer {
-            things: things(&self.meaning),
+            things: things(self.all().map(|one| &one.meaning)),
             explanation: answer.explanation + &repairs,
-            doubts: self.doubts(known.schema),
             chart: self.meaning.chart,
             ..answer
         }
+    }
+
+    /// Whether one of its numbers counts the things whose parts are in the table.
+    fn counts_parts(&self) -> bool {
+        let is_of_parts =
+            |measure: &Measure| matches!(measure, Measure::Count(table) if *table != self.query.from);
+        let numbers = self.query.columns.iter().filter(|column| column.measure).count();
+        numbers > 1 && self.meaning.measures.iter().any(is_of_parts)
     }
 
     fn doubts(&self, schema: &Schema) -> u32 {
@@ -336,13 +492,9 @@ impl Understood {
             Expr::Made(_, place) => schema.field(place).kind() == Kind::NumberText,
             _ => false,
         };
-        let is_of_parts =
-            |measure: &Measure| matches!(measure, Measure::Count(table) if *table != query.from);
-        let counts_parts =
-            self.meaning.measures.len() > 1 && self.meaning.measures.iter().any(is_of_parts) && !repeats;
         let doubts = [
             self.is_chosen,
-            counts_parts,
+            self.counts_parts() && !repeats,
             repeats,
             query.absent.is_some() || !query.present.is_empty(),
             query.columns.iter().any(is_text),
@@ -369,8 +521,13 @@ pub fn answer_of_query(
     today: Day,
     chinese: bool,
 ) -> Result<Answer, String> {
-    let query = algebra::read(query, known)?;
-    Ok(of_query(&query, known.schema, today, chinese))
+    if query["beside"].is_null() {
+        return Ok(of_query(&algebra::read(query, known)?, known.schema, today, chinese));
+    }
+    let each = algebra::read_beside(query, known)?;
+    let all = each.iter().map(|query| of_query(query, known.schema, today, chinese)).collect();
+    let wrong = || "beside: each number has a name of its own".to_owned();
+    beside::together(all, known.schema.dialect, chinese).ok_or_else(wrong)
 }
 
 fn of_query(query: &Query, schema: &Schema, today: Day, chinese: bool) -> Answer {
@@ -393,17 +550,21 @@ fn of_query(query: &Query, schema: &Schema, today: Day, chinese: bool) -> Answer
     }
 }
 
-fn things(meaning: &Meaning) -> usize {
-    let counted = meaning.measures.iter().chain(meaning.having.iter().map(|(measure, ..)| measure));
-    let counted = counted.filter_map(|measure| match measure {
-        Measure::Count(table) => Some(*table),
-        Measure::Different(_) | Measure::Made(..) | Measure::Share(_) | Measure::Part(_) => None,
-    });
-    let grouped = meaning.groups.iter().filter_map(|group| match group {
-        Group::Table(table) => Some(*table),
-        Group::Field(_) => None,
-    });
-    meaning.tables.iter().copied().chain(counted).chain(grouped).collect::<BTreeSet<usize>>().len()
+/// How many tables some meanings name.
+fn things<'m>(meanings: impl Iterator<Item = &'m Meaning>) -> usize {
+    let named = |meaning: &'m Meaning| {
+        let counted = meaning.measures.iter().chain(meaning.having.iter().map(|(measure, ..)| measure));
+        let counted = counted.filter_map(|measure| match measure {
+            Measure::Count(table) => Some(*table),
+            Measure::Different(_) | Measure::Made(..) | Measure::Share(_) | Measure::Part(_) => None,
+        });
+        let grouped = meaning.groups.iter().filter_map(|group| match group {
+            Group::Table(table) => Some(*table),
+            Group::Field(_) => None,
+        });
+        meaning.tables.iter().copied().chain(counted).chain(grouped)
+    };
+    meanings.flat_map(named).collect::<BTreeSet<usize>>().len()
 }
 
 /// Names of the numeric columns.

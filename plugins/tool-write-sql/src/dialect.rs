@@ -89,11 +89,29 @@ impl Dialect {
         }
     }
 
+    /// A text as the database's `LOWER` writes it.
+    pub fn lower(self, text: &str) -> String {
+        match self {
+            // It leaves letters alone that are not ASCII.
+            Dialect::Sqlite => text.to_ascii_lowercase(),
+            _ => text.to_lowercase(),
+        }
+    }
+
     /// Whether a text has another one in it, which is in lower case.
     pub fn has(self, text: &str, part: &str) -> String {
         match self {
             Dialect::Postgres => format!("STRPOS(LOWER({text}), {part}) > 0"),
             _ => format!("INSTR(LOWER({text}), {part}) > 0"),
+        }
+    }
+
+    /// The last letters of a text.
+    pub fn end(self, text: &str, letters: usize) -> String {
+        match self {
+            // A negative place is before the beginning.
+            Dialect::Postgres => format!("RIGHT({text}, {letters})"),
+            _ => format!("SUBSTR({text}, -{letters})"),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::calendar::{Day, Range, Unit};
 use crate::labels::{self, Labels, sign};
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
+use crate::plan::query::{Column, Derived, Expr, FirstOfEach, Periods, Query, Related};
 use crate::schema::{Kind, Place, Schema};
 use crate::sql::{WEEKDAYS, WEEKDAYS_CHINESE};
 use crate::understand::meaning::{Filter, Test, Unclear};
@@ -51,16 +51,21 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     parts.extend(query.having.iter().map(|(expr, test)| teller.group(*expr, test)));
     parts.extend(query.periods.map(|periods| teller.periods(periods)));
     parts.extend(query.derived.iter().filter_map(|(kind, name)| teller.derived(*kind, name)));
-    parts.extend(query.first_of_each.as_ref().map(|(of, count)| {
+    parts.extend(query.first_of_each.as_ref().map(|FirstOfEach { of, rows, after }| {
         let names: Vec<&str> = query
             .columns
             .iter()
             .filter(|column| of.contains(&column.expr))
             .map(|column| column.alias.as_str())
             .collect();
-        match labels.chinese {
-            true => format!("每个{}取前 {count} 个", names.join("、")),
-            false => format!("the first {count} of each {}", names.join(", ")),
+        let names = names.join(if labels.chinese { "、" } else { ", " });
+        match (after, rows, labels.chinese) {
+            (0, _, true) => format!("每个{names}取前 {rows} 个"),
+            (0, _, false) => format!("the first {rows} of each {names}"),
+            (_, 1, true) => format!("每个{names}取第 {} 名", after + 1),
+            (_, 1, false) => format!("number {} of each {names}", after + 1),
+            (_, _, true) => format!("每个{names}取第 {} 至 {} 名", after + 1, after + rows),
+            (_, _, false) => format!("numbers {} to {} of each {names}", after + 1, after + rows),
         }
     }));
     parts.extend(teller.edges(query));
@@ -85,7 +90,13 @@ pub fn explanation(query: &Query, labels: Labels<'_>, today: Day) -> String {
     parts.extend(teller.place_shown(query));
     if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
         parts.push(match teller.chinese {
+            true if query.limit == 1 && !query.order.is_empty() && query.offset == 0 => {
+                "只取一行，即使有并列".to_owned()
+            }
             true => format!("最多 {} 行", query.limit),
+            false if query.limit == 1 && !query.order.is_empty() && query.offset == 0 => {
+                "one row, even if others are equal".to_owned()
+            }
             false if query.limit == 1 => "one row".to_owned(),
             false => format!("at most {} rows", query.limit),
         });
@@ -412,6 +423,8 @@ impl Teller<'_> {
             (Test::Has(Part::Inside, text), false) => format!("only where {place} has {text:?} in it"),
             (Test::Has(Part::Beginning, text), true) => format!("{place} 以“{text}”开头"),
             (Test::Has(Part::Beginning, text), false) => format!("only where {place} begins with {text:?}"),
+            (Test::Has(Part::End, text), true) => format!("{place} 以“{text}”结尾"),
+            (Test::Has(Part::End, text), false) => format!("only where {place} ends with {text:?}"),
             (Test::Weekdays(days), true) => {
                 format!("{place} 为{}", named_days(days, &WEEKDAYS_CHINESE).join("、"))
             }

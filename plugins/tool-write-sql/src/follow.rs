@@ -448,7 +448,8 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         // `only the top 5`: of groups, or of months
         if let Some((by, _)) = meaning.rank.filter(|_| part.top) {
             meaning.rank = Some((by, !part.least));
-        } else if meaning.rank.is_none() && meaning.order.is_none() {
+        // `the best product in each category` goes by what is usual.
+        } else if meaning.rank.is_none() && meaning.order.is_none() && !meaning.top {
             let is_told_apart =
                 !meaning.groups.is_empty() || meaning.unit.is_some() || meaning.cycle.is_some();
             // `orders per day`, whose number is not named.

@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related};
+use crate::plan::query::{Column, Derived, Expr, FirstOfEach, Periods, Query, Related};
 use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func, Part};
@@ -115,7 +115,9 @@ impl Writer<'_> {
 
     /// Ranks the groups in each group of some, and keeps the first ones.
     fn first_of_each(&self, query: &Query) -> String {
-        let Some((first, count)) = &query.first_of_each else { return self.select(query) };
+        let Some(FirstOfEach { of: first, rows, after }) = &query.first_of_each else {
+            return self.select(query);
+        };
         let place = self.name(PLACE_IN_GROUP);
         let columns: Vec<String> = query
             .columns
@@ -143,8 +145,13 @@ impl Writer<'_> {
                 .collect::<Vec<String>>()
                 .join(", ")
         };
+        let which = match (after, rows) {
+            (0, _) => format!("<= {rows}"),
+            (_, 1) => format!("= {}", after + 1),
+            _ => format!("BETWEEN {} AND {}", after + 1, after + rows),
+        };
         format!(
-            "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE {name}.{place} <= {count}\nORDER BY {}, {name}.{place}\nLIMIT {}",
+            "SELECT {}\nFROM (\n  {}\n) AS {name}\nWHERE {name}.{place} {which}\nORDER BY {}, {name}.{place}\nLIMIT {}",
             names(&mut query.columns.iter()),
             ranked,
             names(&mut query.columns.iter().filter(|column| first.contains(&column.expr))),
@@ -662,12 +669,16 @@ impl Writer<'_> {
                 format!("({})", each.join(" OR "))
             }
             Test::Has(part, text) => {
-                let text = text.to_lowercase();
+                let text = self.dialect.lower(text);
                 let literal = self.dialect.literal(&text);
                 match part {
                     Part::Inside => self.dialect.has(value, &literal),
                     Part::Beginning => {
                         format!("SUBSTR(LOWER({value}), 1, {}) = {literal}", text.chars().count())
+                    }
+                    Part::End => {
+                        let end = self.dialect.end(&format!("LOWER({value})"), text.chars().count());
+                        format!("{end} = {literal}")
                     }
                 }
             }

@@ -488,3 +488,72 @@ fn what_is_said_of_each_thing_is_not_said_of_its_rows() {
         ],
     );
 }
+
+#[test]
+fn people_ask_for_the_best_and_the_busiest() {
+    each(
+        &company(),
+        &[
+            (
+                &["Busiest weekday", "What is our busiest day of the week?", "最忙的是星期几", "周几最忙"],
+                Some("% 7 + 1) ORDER BY COUNT(*) DESC"),
+            ),
+            (
+                &["What was our busiest month?", "Which month was the busiest?"],
+                Some("'start of month') ORDER BY COUNT(*) DESC"),
+            ),
+            (
+                &["What's our best month so far?", "Which month was best?", "哪个月业绩最好"],
+                Some("'start of month') ORDER BY SUM(\"dwd_order_details\".\"sales_amount\") DESC"),
+            ),
+            (
+                &[
+                    "What is our best month by orders?",
+                    "busiest month by revenue",
+                    "busiest weekday by revenue",
+                    "Was May our best month?",
+                    "Which product sold best and how many?",
+                    "Which channel had the highest revenue and by how much?",
+                    "What is the slowest weekday for orders?",
+                ],
+                None,
+            ),
+            (
+                &["Slowest selling product", "Worst selling product"],
+                Some("ORDER BY SUM(\"dwd_order_details\".\"sales_amount\"), "),
+            ),
+            (&["Fastest selling product"], Some("ORDER BY SUM(\"dwd_order_details\".\"sales_amount\") DESC")),
+            (
+                &["Most ordered product per channel"],
+                Some(
+                    "PARTITION BY \"ods_orders\".\"channel\" ORDER BY SUM(\"dwd_order_details\".\"sales_amount\") DESC",
+                ),
+            ),
+            (
+                &["Revenue of cancelled orders", "取消订单的销售额是多少"],
+                Some("SUM(\"ods_orders\".\"order_amount\")"),
+            ),
+            (&["Revenue of paid orders"], Some("SUM(\"dwd_order_details\".\"sales_amount\")")),
+            (&["五月份的订单数"], Some("\"ordered_at\" >= '2026-05-01'")),
+            (&["number of customers whose name is \"app\""], Some("\"customer_name\" = 'app'")),
+            (
+                &[
+                    "Who spent the most?",
+                    "Who spent the most and how much?",
+                    "Which customer spent the most last month, and how much?",
+                    "谁消费最多",
+                    "谁花的钱最多",
+                ],
+                Some("\"customer_name\" ORDER BY SUM(\"dwd_order_details\".\"sales_amount\") DESC"),
+            ),
+            (
+                &["products whose names end with tea", "products ending with tea", "名称以tea结尾的商品"],
+                Some("SUBSTR(LOWER(\"ods_products\".\"product_name\"), -3) = 'tea'"),
+            ),
+            (
+                &["名称以“茶”开头的商品"],
+                Some("SUBSTR(LOWER(\"ods_products\".\"product_name\"), 1, 1) = '茶'"),
+            ),
+        ],
+    );
+}

@@ -47,6 +47,9 @@ fn a_plan_is_read_as_it_was_written() {
         "Second best selling product",
         "Which day last month had the fewest orders?",
         "Share of orders on weekends",
+        "Second best selling product in each category",
+        "How many customers and products do we have?",
+        "products whose names end with 'tea'",
     ] {
         let answer =
             answer_of(question, &known, today()).unwrap_or_else(|error| panic!("{question}: {error:?}"));
@@ -90,6 +93,35 @@ fn the_days_of_a_calendar_are_those_of_the_rows() {
     let query = json!({"from": "ods_orders", "columns": [{"name": "n", "rows": true}], "every": week});
     let sql = sql(&company(), &query).unwrap();
     assert!(sql.contains("\"ordered_at\" >= '2026-06-03'"), "{sql}");
+}
+
+#[test]
+fn plans_of_one_row_stand_side_by_side() {
+    let count = |table: &str, name: &str| json!({"from": table, "columns": [{"name": name, "rows": true}]});
+    let beside = |list: Value| sql(&company(), &json!({"beside": list}));
+    let (orders, products) = (count("ods_orders", "orders"), count("ods_products", "products"));
+    let (mut grouped, mut conditional) = (count("ods_products", "n"), count("ods_products", "n"));
+    grouped["groupBy"] = json!([{"field": "ods_products.category"}]);
+    conditional["having"] = json!([{"number": {"rows": true}, "more": 5}]);
+    let one_row = "beside[1]: a query of one row, without `every`";
+    let both = beside(json!([orders, products])).unwrap();
+    assert!(both.contains("CROSS JOIN") && both.contains("\"row2\".\"products\" AS \"products\""), "{both}");
+    for (list, wrong) in [
+        (json!([orders]), "beside: 2 to 5 queries, and no other member"),
+        (json!([orders, count("ods_order", "n")]), "beside[1]: from: there is no table ods_order"),
+        (json!([orders, count("ods_products", "Orders")]), "beside: each number has a name of its own"),
+        (json!([orders, with(json!({}))]), one_row),
+        // Groups that are not shown are several rows, and a condition of groups may leave none.
+        (json!([orders, grouped]), one_row),
+        (json!([orders, conditional]), one_row),
+        (json!([]), "beside: 2 to 5 queries"),
+        (json!([orders, {"beside": [orders, products]}]), "beside[1]: "),
+    ] {
+        let said = beside(list).unwrap_err();
+        assert!(said.starts_with(wrong), "{said}");
+    }
+    let more = json!({"beside": [orders, products], "limit": 1});
+    assert!(sql(&company(), &more).is_err());
 }
 
 /// The plan of orders by channel, with other members.

@@ -240,9 +240,7 @@ fn orders_stand_beside_an_amount_of_their_parts() {
                     "number of orders and revenue by channel",
                     "orders and revenue per month",
                     "revenue and orders per month",
-                    "total revenue and number of orders last month",
                     "各渠道的销售额和订单数",
-                    "上个月的订单数和销售额",
                     "Number of orders and revenue per city",
                     "orders per month and revenue",
                 ],
@@ -254,6 +252,78 @@ fn orders_stand_beside_an_amount_of_their_parts() {
             ),
         ],
     );
+}
+
+#[test]
+fn numbers_of_different_tables_stand_side_by_side() {
+    let (orders, customers, products) =
+        ("FROM \"ods_orders\"", "FROM \"ods_customers\"", "FROM \"ods_products\"");
+    let revenue = "SUM(\"dwd_order_details\".\"sales_amount\")";
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "How many customers and products do we have?",
+                    "How many customers do we have and how many products?",
+                    "有多少客户和商品",
+                ],
+                &[customers, ") AS \"row1\" CROSS JOIN (", products],
+            ),
+            // All orders, and not only those that were sold.
+            (
+                &[
+                    "total revenue and number of orders last month",
+                    "Revenue and orders last month",
+                    "number of orders and revenue last month",
+                    "How many orders did we have last month, and how much revenue?",
+                    "上个月有多少订单，销售额是多少",
+                    "上个月的订单数和销售额",
+                    "上个月的销售额和订单数分别是多少",
+                ],
+                &[
+                    revenue,
+                    "COUNT(*)",
+                    orders,
+                    "\"ordered_at\" >= '2026-06-01'",
+                    "\"order_date\" >= '2026-06-01'",
+                ],
+            ),
+            (
+                &["revenue, orders and new customers last month", "上个月的销售额、订单数和新客户数"],
+                &[revenue, orders, customers, "\"registered_at\" >= '2026-06-01'"],
+            ),
+        ],
+    );
+    for question in [
+        "How many cancelled orders and customers are there?",
+        "How many customers have orders and products?",
+        "List customers and products",
+        "average price of products and orders",
+        "customers and orders in Beijing",
+        // What is said of one number, or means another thing for the other.
+        "How many customers and products with a price over 100?",
+        "How many orders and customers from app?",
+        "How many orders and customers were not cancelled last month",
+        "名称包含“茶”的商品数和客户数",
+        "sum of customers and products",
+        "number of orders and number of cancelled orders",
+        "number of orders and number of orders in October 2025",
+    ] {
+        assert!(after(&company(), &[question]).is_none(), "{question}");
+    }
+    let first = "Revenue and orders last month";
+    for message in ["only revenue", "also the quantity", "only the orders"] {
+        assert!(after(&company(), &[first, message]).is_none(), "{message}");
+    }
+    let changed = sql_after(&[first, "and the month before?", "only for app"]);
+    assert!(changed.contains("CROSS JOIN") && changed.matches("'2026-05-01'").count() == 2, "{changed}");
+    assert_eq!(changed.matches("\"channel\" = 'app'").count(), 2, "{changed}");
+    let cancelled = sql_after(&["Revenue by channel last month", "what about cancelled orders?"]);
+    assert!(cancelled.contains("SUM(\"ods_orders\".\"order_amount\")"), "{cancelled}");
+    // In groups they are of one table.
+    let grouped = sql_after(&[first, "by channel"]);
+    assert!(grouped.contains("GROUP BY") && !grouped.contains("CROSS JOIN"), "{grouped}");
 }
 
 /// Each word of a question counts: what would be lost, or may mean several things, is refused.

@@ -58,10 +58,13 @@ fn a_place_of_a_ranking_is_one_row_after_others() {
             (&["哪个城市订单最多", "第二名呢"], Some(second)),
             (&["Orders by city", "the second"], Some(second)),
             (&["orders in the second quarter"], Some("'2026-04-01'")),
-            // Without an order, or in each of several groups.
+            (&["second best selling product in each category"], Some("\"place_in_group\" = 2")),
+            (&["每个类别销售额第二的商品"], Some("\"place_in_group\" = 2")),
+            (&["third best product each month"], Some("\"place_in_group\" = 3")),
+            (&["best product in each category", "the third"], Some("\"place_in_group\" = 3")),
+            // Without an order.
             (&["the second"], None),
             (&["How many orders?", "and the second?"], None),
-            (&["second best selling product in each category"], None),
         ],
     );
     let mut company = company();

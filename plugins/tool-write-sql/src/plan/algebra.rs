@@ -14,6 +14,7 @@ use crate::joins::Step;
 use crate::known::Known;
 use crate::schema::Schema;
 use crate::understand::meaning::{Filter, Test};
+use crate::understand::side_by_side::NUMBERS_MAX;
 use crate::words::phrases::{Compare, Func, Part};
 
 /// Columns, conditions, joins and the like of one query, each.
@@ -62,8 +63,30 @@ pub fn read(value: &Value, known: &Known<'_>) -> Result<Query, String> {
     read::Reader { known, fields }.query(value)
 }
 
+/// The queries of numbers side by side, or what is wrong and where.
+pub fn read_beside(value: &Value, known: &Known<'_>) -> Result<Vec<Query>, String> {
+    let how_many = || format!("beside: 2 to {NUMBERS_MAX} queries, and no other member");
+    let list = value["beside"].as_array().filter(|list| (2..=NUMBERS_MAX).contains(&list.len()));
+    let is_alone = value.as_object().is_some_and(|members| members.len() == 1);
+    let list = list.filter(|_| is_alone).ok_or_else(how_many)?;
+    let one = |(at, one)| read(one, known).map_err(|wrong| format!("beside[{at}]: {wrong}"));
+    let queries: Vec<Query> = list.iter().enumerate().map(one).collect::<Result<_, _>>()?;
+    match queries.iter().position(|query| !query.is_one_row()) {
+        Some(at) => Err(format!(
+            "beside[{at}]: a query of one row, without `every`, and without groups that are shown"
+        )),
+        None => Ok(queries),
+    }
+}
+
 /// The names of the tables that a query reads.
 pub fn tables(value: &Value) -> Vec<String> {
+    if let Some(list) = value["beside"].as_array() {
+        let mut names: Vec<String> = list.iter().flat_map(tables).collect();
+        names.sort_unstable();
+        names.dedup();
+        return names;
+    }
     let mut names: Vec<String> = value["from"].as_str().map(str::to_owned).into_iter().collect();
     let joins = value["join"].as_array().into_iter().flatten();
     names.extend(joins.filter_map(|join| Some(join["table"].as_str()?.to_owned())));
@@ -138,8 +161,12 @@ impl Teller<'_> {
         put("compare", compare.unwrap_or_default());
         let derived = |(kind, name): &(Derived, String)| json!({"name": name, derived_word(*kind): query.columns[kind.column()].alias});
         put("derived", query.derived.iter().map(derived).collect());
-        let first = query.first_of_each.as_ref().map(|(exprs, rows)| {
-            json!({"of": exprs.iter().map(|expr| self.expr(*expr)).collect::<Vec<Value>>(), "rows": rows})
+        let first = query.first_of_each.as_ref().map(|first| {
+            let of: Vec<Value> = first.of.iter().map(|expr| self.expr(*expr)).collect();
+            match first.after {
+                0 => json!({"of": of, "rows": first.rows}),
+                after => json!({"of": of, "rows": first.rows, "after": after}),
+            }
         });
         put("firstOfEach", first.unwrap_or_default());
         put("share", query.share.as_ref().map_or(Value::Null, |share| self.filter(share)));
@@ -211,6 +238,7 @@ impl Teller<'_> {
             }
             Test::Has(Part::Inside, text) => json!({"contains": text}),
             Test::Has(Part::Beginning, text) => json!({"beginsWith": text}),
+            Test::Has(Part::End, text) => json!({"endsWith": text}),
             Test::Weekdays(days) => json!({"weekdays": days}),
             Test::Present => json!({"present": true}),
         }

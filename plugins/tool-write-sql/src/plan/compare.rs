@@ -1,6 +1,6 @@
 //! Numbers beside others: of the period before, of all together, up to a day, and rankings in each group.
 
-use super::query::{Column, Derived, Expr, Periods, Query, Shape};
+use super::query::{Column, Derived, Expr, FirstOfEach, Periods, Query, Shape};
 use super::{Planner, ROWS_MAX};
 use crate::calendar::{Range, Unit};
 use crate::schema::Place;
@@ -76,7 +76,7 @@ impl Planner<'_> {
         if query.shape != Shape::Ranking || !query.columns.iter().any(is_first) || !query.derived.is_empty() {
             return Err(Unclear::Shape);
         }
-        query.first_of_each = Some((first, query.limit));
+        query.first_of_each = Some(FirstOfEach { of: first, rows: query.limit, after: 0 });
         query.shape = Shape::Table;
         query.limit = ROWS_MAX;
         query.limit_asked = false;

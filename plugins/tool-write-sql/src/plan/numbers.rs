@@ -1,7 +1,7 @@
 //! Queries whose answer is one number, or one per group.
 
 use super::Planner;
-use super::query::{Column, Expr, Query, Shape};
+use super::query::{Column, Expr, FirstOfEach, Query, Shape};
 use crate::calendar::{Cycle, Unit};
 use crate::joins::Step;
 use crate::schema::Place;
@@ -358,7 +358,7 @@ impl Planner<'_> {
         }
         query.order.insert(1, (by, greatest));
         query.known = Some(by).filter(|by| !greatest && matches!(by, Expr::Made(..)));
-        query.first_of_each = Some((vec![query.groups[0]], self.limit()));
+        query.first_of_each = Some(FirstOfEach { of: vec![query.groups[0]], rows: self.limit(), after: 0 });
         query.limit_asked = false;
         query.shape = Shape::Table;
         query.unit = None;

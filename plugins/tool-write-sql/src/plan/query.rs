@@ -70,6 +70,16 @@ pub struct Column {
     pub measure: bool,
 }
 
+/// So many rows of each group are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstOfEach {
+    /// What tells the groups apart.
+    pub of: Vec<Expr>,
+    pub rows: u64,
+    /// The rows of each group before the first one that is shown.
+    pub after: u64,
+}
+
 /// Rows of another table that must exist, or must not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Related {
@@ -175,8 +185,7 @@ pub struct Query {
     pub derived: Vec<(Derived, String)>,
     /// Each number is that of `now`.
     pub periods: Option<Periods>,
-    /// Shows so many rows of each group of these.
-    pub first_of_each: Option<(Vec<Expr>, u64)>,
+    pub first_of_each: Option<FirstOfEach>,
     pub different: bool,
     /// Each calendar unit of this range has a row; without a range, all units from the first to the last.
     pub calendar: Option<(Unit, Option<Range>)>,
@@ -198,7 +207,7 @@ impl Query {
         let order = self.order.iter().map(|(expr, _)| *expr);
         let having = self.having.iter().map(|(expr, _)| *expr);
         let all = columns.chain(self.groups.iter().copied()).chain(order).chain(having);
-        let first = self.first_of_each.iter().flat_map(|(of, _)| of.iter().copied());
+        let first = self.first_of_each.iter().flat_map(|first| first.of.iter().copied());
         all.chain(self.known).chain(self.averaged).chain(first)
     }
 
@@ -220,6 +229,14 @@ impl Query {
         has_groups || !self.columns.iter().all(|column| column.measure)
     }
 
+    /// Whether it has exactly one row.
+    pub fn is_one_row(&self) -> bool {
+        let has_conditions = !self.having.is_empty() || self.known.is_some();
+        let is_of_groups = self.of_groups || self.averaged.is_some();
+        let is_alone = self.groups.is_empty() && !has_conditions || is_of_groups;
+        self.shape == Shape::Value && !self.shows_rows() && is_alone && self.calendar.is_none()
+    }
+
     /// Whether all that it names is in `from` or joined.
     pub fn reads_only_its_tables(&self) -> bool {
         let is_read =
@@ -227,17 +244,18 @@ impl Query {
         self.places().all(is_read)
     }
 
-    /// Shows only this one of a ranking.
+    /// Shows only this one of a ranking, or of each of several rankings.
     pub fn begin_at(&mut self, place: u64) -> Result<(), Unclear> {
-        let is_ranking = !self.order.is_empty()
-            && self.limit == 1
-            && self.shows_rows()
-            && self.calendar.is_none()
-            && self.first_of_each.is_none();
+        let rows = self.first_of_each.as_ref().map_or(self.limit, |first| first.rows);
+        let is_ranking = !self.order.is_empty() && rows == 1 && self.shows_rows() && self.calendar.is_none();
         if !is_ranking {
             return Err(Unclear::NoRank);
         }
-        self.offset = place.saturating_sub(1);
+        let before = place.saturating_sub(1);
+        match &mut self.first_of_each {
+            Some(first) => first.after = before,
+            None => self.offset = before,
+        }
         // It is not the first one.
         self.shape = Shape::Table;
         Ok(())

@@ -52,6 +52,8 @@ pub struct Piece {
     pub chunk: Chunk,
     /// The words as written.
     pub text: String,
+    /// They stand in quotation marks.
+    pub quoted: bool,
     /// `customers'`: owns the next piece.
     pub possessive: bool,
     /// The table whose rows it counts if it is not a name: `订单数`.
@@ -59,6 +61,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// One without words.
+    pub fn of(chunk: Chunk) -> Piece {
+        Piece { chunk, text: String::new(), quoted: false, possessive: false, counts: None }
+    }
+
     /// All tables that it may refer to.
     pub fn tables(&self) -> impl Iterator<Item = usize> {
         let named = if let Chunk::Named(named) = &self.chunk { named.as_slice() } else { &[] };
@@ -76,7 +83,8 @@ pub fn pieces(words: &[Word], schema: &Schema, names: &Names, today: Day) -> Vec
         let here = &words[at..at + length];
         let possessive = here.last().is_some_and(|word| word.possessive);
         let counts = linker.counted(at, length);
-        pieces.push(Piece { chunk, text: text(here), possessive, counts });
+        let quoted = here.iter().any(|word| word.form == Form::Quoted);
+        pieces.push(Piece { chunk, text: text(here), quoted, possessive, counts });
         at += length;
     }
     in_seconds(&mut pieces, schema);

@@ -91,7 +91,7 @@ pub enum Test {
     Weekdays(Vec<u8>),
     /// One of these at least.
     AnyOf(Vec<Test>),
-    /// Has this text in it, or begins with it, ignoring case.
+    /// Has this text in it, begins or ends with it, ignoring case.
     Has(Part, String),
     /// Against this of all rows: `above the average`.
     Versus(Compare, Func),

@@ -12,6 +12,7 @@ mod ranges;
 mod ranks;
 pub mod read;
 mod repair;
+pub mod side_by_side;
 mod things;
 mod verbs;
 
@@ -55,10 +56,20 @@ pub enum Several {
     Values,
 }
 
-/// Takes a question about a schema apart.
+/// Takes a question about a schema apart, without idioms whose words the schema does not have.
 pub fn read(question: &str, known: &Known<'_>, today: Day) -> Read {
     let plain = words::idioms::plainer(question);
-    let mut words = words::read(&plain, &known.names.dictionary);
+    let read = read_plainly(&plain, known, today);
+    // An idiom whose words the tables do not have.
+    let is_added = |word: &String| !question.to_lowercase().contains(&word.to_lowercase());
+    if plain != question && read.unknown().iter().any(is_added) {
+        return read_plainly(question, known, today);
+    }
+    read
+}
+
+fn read_plainly(text: &str, known: &Known<'_>, today: Day) -> Read {
+    let mut words = words::read(text, &known.names.dictionary);
     let repaired = repair::repair(&mut words, known.schema, &known.names);
     let pieces = link::pieces(&words, known.schema, &known.names, today);
     Read { pieces, repaired }

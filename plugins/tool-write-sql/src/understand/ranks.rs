@@ -5,6 +5,8 @@ use super::meaning::{By, Group, Measure, Unclear};
 use super::names::Named;
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
+use crate::sums;
+use crate::words::concept;
 use crate::words::english::{name_words, singular};
 use crate::words::phrases::{DURATION, Func, Op};
 use crate::words::short::words_of;
@@ -17,6 +19,9 @@ const SIZES: &[(&str, &[&str])] = &[
     ("heaviest|lightest", &["weight"]),
     ("tallest|highest", &["height", "elevation", "altitude"]),
 ];
+
+/// Words of how long something takes.
+const SPEEDS: &[&str] = &["slowest", "fastest", "最慢", "最快"];
 
 /// Words of fields that say how popular something is.
 const POPULARITY: &[&str] = &["percentage", "percent", "share", "popularity", "rating", "rank", "score"];
@@ -214,13 +219,29 @@ impl Reader<'_> {
     }
 
     pub(super) fn rank(&mut self, by: By, greatest: bool) -> Result<(), Unclear> {
-        if self.meaning.rank.replace((by, greatest)).is_some() {
+        if self.meaning.rank.replace((by, greatest)).is_some() || self.is_speed_of_amount(by) {
             return Err(Unclear::Shape);
         }
         if let By::Field(place) = by {
             self.recent = Some((place, self.at));
         }
         Ok(())
+    }
+
+    /// `the slowest weekday for orders`: neither a number of rows nor an amount is slow.
+    fn is_speed_of_amount(&self, by: By) -> bool {
+        let word = self.pieces[self.extreme_at].text.to_lowercase();
+        let says_speed = SPEEDS.iter().any(|speed| word.contains(speed));
+        let is_amount = |place: Place| {
+            let field = self.schema.field(place);
+            let last = words_of(&field.name).last().map(|last| concept(last)).unwrap_or_default();
+            sums::is_of_no_row(field) || matches!(last.as_str(), "amount" | "price")
+        };
+        says_speed
+            && match by {
+                By::Measure(Measure::Made(_, place)) | By::Field(place) => is_amount(place),
+                By::Measure(_) => true,
+            }
     }
 
     /// `ordered by X`; in Chinese `按 X 排序`, where X was read as a group.

@@ -180,6 +180,7 @@ impl Reader<'_> {
         let piece = &self.pieces[self.at];
         match &piece.chunk {
             Chunk::Op(op) => self.op(*op),
+            Chunk::Named(named) if piece.quoted && self.is_of_other_field(named) => self.quoted(),
             Chunk::Named(named) => self.named(named),
             Chunk::Number(number) => self.number(*number),
             Chunk::Range(range) => self.range(*range),
@@ -410,7 +411,7 @@ impl Reader<'_> {
             Op::Has(Part::Inside) if self.is_value_of_other_next() => {}
             Op::Has(_) if self.is_quoted_next() => return self.unclear(),
             Op::Has(Part::Inside) => self.link()?,
-            Op::Has(Part::Beginning) => return self.unclear(),
+            Op::Has(Part::Beginning | Part::End) => return self.unclear(),
             Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())

@@ -8,9 +8,16 @@ use super::chinese::is_han;
 /// English idioms, `|` between synonyms: each that fits is replaced once, the longest first.
 const ENGLISH: &[(&str, &str)] = &[
     ("best selling|best-selling|top selling|top-selling|bestselling", "highest sales"),
-    ("worst selling|worst-selling", "lowest sales"),
+    ("worst selling|worst-selling|slowest selling|slowest-selling", "lowest sales"),
+    ("fastest selling|fastest-selling", "highest sales"),
+    ("most ordered|most bought|most purchased", "highest sales"),
     ("biggest customers|largest customers|biggest clients", "top customers"),
     ("sold most|sells most|sell most", "has the highest sales"),
+    ("is bought the most|are bought the most|is bought most|are bought most", "has the highest sales"),
+    (
+        "who spent the most|who spent the most money|who spent most|who spends the most",
+        "which customer has the highest sales",
+    ),
     ("ordered the most|ordered most|orders the most", "has the most orders"),
     ("sells best|sell best|sells the most|sell the most|sold best|sold the most", "has the highest sales"),
     ("sells worst|sell worst|sells the least|sell the least", "has the lowest sales"),
@@ -225,6 +232,21 @@ const CHINESE: &[(&str, &str)] = &[
     ("没有买过东西", "没有订单"),
     ("复购客户", "订单超过1个的客户"),
     ("谁负责的", "哪个负责人的"),
+    ("谁买得最多", "哪个客户的销售额最高"),
+    ("买得最多的", "销售额最高的"),
+    ("买得最多", "销售额最高"),
+    ("谁消费最多", "哪个客户的销售额最高"),
+    ("谁消费最高", "哪个客户的销售额最高"),
+    ("谁花的钱最多", "哪个客户的销售额最高"),
+    ("谁花钱最多", "哪个客户的销售额最高"),
+    ("最忙的是星期几", "哪个星期几订单最多"),
+    ("星期几最忙", "哪个星期几订单最多"),
+    ("周几最忙", "哪个星期几订单最多"),
+    ("哪天最忙", "哪天订单最多"),
+    ("哪个月最忙", "哪个月订单最多"),
+    ("哪个月最好", "哪个月销售额最高"),
+    ("哪个月业绩最好", "哪个月销售额最高"),
+    ("哪天业绩最好", "哪天销售额最高"),
     ("平均耗时最长", "平均耗时最高"),
     ("首购客户", "首次下单的客户"),
     ("首单客户", "首次下单的客户"),
@@ -242,6 +264,9 @@ const CHINESE: &[(&str, &str)] = &[
 /// Averages of each calendar unit, and of all of them.
 const AVERAGES_OF_UNITS: [(&str, &str); 4] =
     [("每月平均", "月均"), ("每天平均", "日均"), ("每日平均", "日均"), ("每周平均", "周均")];
+
+/// The longest text with which a name begins or ends.
+const TEXT_MAX_CHARS: usize = 20;
 
 /// The most words of a field that ends a clause.
 const FIELD_WORDS_MAX: usize = 3;
@@ -295,6 +320,15 @@ pub fn plainer(question: &str) -> String {
     if let Some(average) = average_each(&plain) {
         plain = average;
     }
+    if let Some(unit) = best_unit(&plain) {
+        plain = unit;
+    }
+    if let Some(ranking) = without_how_much(&plain) {
+        plain = ranking;
+    }
+    if let Some(text) = text_at_end(&plain).filter(|_| is_chinese) {
+        plain = text;
+    }
     if let Some(ranking) = least_of_several(&plain) {
         plain = ranking;
     }
@@ -307,6 +341,7 @@ pub fn plainer(question: &str) -> String {
     plain = or_more(&plain);
     if is_chinese {
         plain = nth_in_chinese(&plain);
+        plain = months_in_chinese(&plain);
     }
     plain = shown_first(plain);
     for (before, after, instead) in AROUND {
@@ -387,6 +422,18 @@ fn nth_in_chinese(question: &str) -> String {
     }
 }
 
+/// `十月份` as `十月`.
+fn months_in_chinese(question: &str) -> String {
+    const MONTH: &str = "月份";
+    let says = |at: &usize| question[..*at].ends_with(|c: char| is_numeral(c) || c == '一');
+    let mut plain = question.to_owned();
+    let places: Vec<usize> = question.match_indices(MONTH).map(|(at, _)| at).filter(says).collect();
+    for at in places.into_iter().rev() {
+        plain.replace_range(at..at + MONTH.len(), "月");
+    }
+    plain
+}
+
 fn is_numeral(c: char) -> bool {
     c.is_ascii_digit() || "二三四五六七八九十".contains(c)
 }
@@ -403,6 +450,69 @@ fn average_each(question: &str) -> Option<String> {
     let (counted, rest) = (&question[BEGINS.len()..does.0], &question[does.0 + does.1..end]);
     let thing = rest.split_whitespace().next()?;
     Some(format!("average number of {counted} per {thing}{}", &question[end + " on average".len()..]))
+}
+
+/// `our best month`, `Which month was the busiest?` as `which month has the highest sales`.
+fn best_unit(question: &str) -> Option<String> {
+    const KINDS: [(&str, &str); 6] = [
+        ("best", "the highest sales"),
+        ("worst", "the lowest sales"),
+        ("busiest", "the most orders"),
+        ("quietest", "the fewest orders"),
+        ("slowest", "the fewest orders"),
+        ("strongest", "the highest sales"),
+    ];
+    const UNITS: [&str; 8] =
+        ["day of the week", "weekday", "day", "week", "month", "quarter", "year", "hour"];
+    let lower = question.to_ascii_lowercase();
+    // `Was September our best month?` asks for yes or no.
+    let asks_whether = ["is", "was", "are", "were", "did", "does", "has"];
+    if asks_whether.contains(&lower.split_whitespace().next()?) {
+        return None;
+    }
+    let each = KINDS.iter().flat_map(|kind| UNITS.iter().map(move |unit| (kind, unit)));
+    each.filter(|(kind, _)| lower.contains(kind.0)).find_map(|((kind, what), unit)| {
+        let which = format!("which {unit} has {what}");
+        let before = [format!("{kind} {unit}")];
+        let verbs = ["was the", "was our", "was", "is the", "is our", "is"];
+        let after = verbs.map(|verb| format!("which {unit} {verb} {kind}"));
+        let said = before.iter().chain(&after);
+        let (at, words) =
+            said.filter_map(|words| Some((found(question, &lower, words, 0)?, words))).next()?;
+        let rest = &question[at + words.len()..];
+        // `best month by revenue`
+        let says_what = ["by", "for", "of", "to", "in terms"];
+        let is_alone = !says_what.iter().any(|word| rest.trim_start().starts_with(word));
+        is_alone.then(|| format!("{}{which}{}", &question[..at], rest.replacen(" so far", "", 1)))
+    })
+}
+
+/// `Who spent the most, and how much?`: a ranking by money shows how much.
+fn without_how_much(question: &str) -> Option<String> {
+    const MONEY: [&str; 9] =
+        ["spent", "spends", "sales", "revenue", "sold", "sells", "earned", "turnover", "expensive"];
+    const RANKS: [&str; 6] = ["most", "highest", "best", "least", "lowest", "worst"];
+    let head = question.trim_end_matches(['?', '.', '!', ' ']);
+    let lower = head.to_ascii_lowercase();
+    let asked = [" and how much", " and how much was it", " and how much did they spend"];
+    let end =
+        asked.iter().find_map(|asked| lower.strip_suffix(asked)).map(|end| end.trim_end_matches(','))?;
+    let says = |list: &[&str]| end.split(|c: char| !c.is_alphanumeric()).any(|word| list.contains(&word));
+    (says(&MONEY) && says(&RANKS)).then(|| head[..end.len()].to_owned())
+}
+
+/// `名称以茶结尾的商品` as `名称结尾为“茶”的商品`.
+fn text_at_end(question: &str) -> Option<String> {
+    ["开头", "结尾"].iter().find_map(|end| {
+        let (head, rest) = question.split_once(end)?;
+        let (field, text) = head.rsplit_once('以')?;
+        let bare = text.trim_matches(['“', '”', '"', '\'', '「', '」']);
+        // Several texts, or none of them.
+        let is_one = bare != text || !bare.contains(['或', '和', '、', '，', '与']);
+        let is_text = !bare.is_empty() && bare.chars().count() <= TEXT_MAX_CHARS && is_one;
+        (is_text && !is_quoted(field) && !field.ends_with('不'))
+            .then(|| format!("{field}{end}为“{bare}”{rest}"))
+    })
 }
 
 /// `lowest 5 products by revenue` as `bottom 5 products by revenue`.

@@ -30,6 +30,7 @@ pub enum Earlier {
 pub enum Part {
     Inside,
     Beginning,
+    End,
 }
 
 /// How a chart is wished.
@@ -228,6 +229,10 @@ const ENGLISH: &[(&str, Op)] = &[
     (
         "starting with|starts with|start with|beginning with|begins with|begin with|starting with the letter|starts with the letter|start with the letter|beginning with the letter|begins with the letter|begin with the letter",
         Op::Has(Part::Beginning),
+    ),
+    (
+        "ending with|ends with|end with|ending with the letter|ends with the letter|end with the letter|ending in the letter|ends in the letter|end in the letter",
+        Op::Has(Part::End),
     ),
     ("to|~", Op::To),
     ("of|belonging to|belong to|belongs to", Op::Of),
@@ -475,6 +480,8 @@ const CHINESE: &[(&str, Op)] = &[
     ),
     ("使用|拥有|属于|来自|住在|位于", Op::Link),
     ("包含|含有|包括", Op::Has(Part::Inside)),
+    ("开头为", Op::Has(Part::Beginning)),
+    ("结尾为", Op::Has(Part::End)),
     ("到|至", Op::To),
     ("之间|间", Op::Within),
     ("位|条|次|件|笔|台|张|个|家|款|份|项", Op::Piece),

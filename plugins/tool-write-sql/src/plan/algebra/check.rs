@@ -1,7 +1,7 @@
 //! Refuses a query that would not run, would count rows several times, or has a member that its form ignores.
 
 use super::read::Reader;
-use crate::plan::query::{Column, Derived, Expr, Query};
+use crate::plan::query::{Column, Derived, Expr, FirstOfEach, Query};
 use crate::schema::{Kind, Place};
 use crate::sql::PLACE_IN_GROUP;
 use crate::understand::meaning::Test;
@@ -231,7 +231,7 @@ fn check_shapes(query: &Query) -> Result<(), String> {
             return Err("a median is the only number in `columns` and in `order`".to_owned());
         }
     }
-    if let Some((of, _)) = &query.first_of_each {
+    if let Some(FirstOfEach { of, .. }) = &query.first_of_each {
         alone("`firstOfEach`", &["offset", "having", "distinct", "derived", "ofGroups"])?;
         if of.is_empty() || !of.iter().all(|expr| query.groups.contains(expr)) {
             return Err("firstOfEach.of: some of `groupBy`".to_owned());

@@ -10,7 +10,7 @@ use crate::joins::{Link, Step};
 use crate::known::Known;
 use crate::labels::COLUMN_MAX_BYTES;
 use crate::plan::ROWS_MAX;
-use crate::plan::query::{Column, Derived, Expr, Periods, Query, Related, Shape};
+use crate::plan::query::{Column, Derived, Expr, FirstOfEach, Periods, Query, Related, Shape};
 use crate::schema::{Place, Schema, Table};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Func, Part};
@@ -77,6 +77,7 @@ const TEST: &[&str] = &[
     "before",
     "contains",
     "beginsWith",
+    "endsWith",
     "anyOf",
     "weekdays",
     "present",
@@ -374,8 +375,12 @@ impl Reader<'_> {
         let (at, given) = (format!("{at}.{name}"), &value[name]);
         Ok(match name {
             "in" | "notIn" => Test::Among(list(given, &at, "texts", literal)?, name == "in"),
-            "contains" | "beginsWith" => {
-                let part = if name == "contains" { Part::Inside } else { Part::Beginning };
+            "contains" | "beginsWith" | "endsWith" => {
+                let part = match name {
+                    "contains" => Part::Inside,
+                    "beginsWith" => Part::Beginning,
+                    _ => Part::End,
+                };
                 let text = literal(given).filter(|text| !text.is_empty());
                 Test::Has(
                     part,
@@ -470,13 +475,18 @@ impl Reader<'_> {
         Ok((Some(periods), Some(self.place(&value["time"], "compare.time")?)))
     }
 
-    fn first_of_each(&self, value: &Value) -> Result<Option<(Vec<Expr>, u64)>, String> {
+    fn first_of_each(&self, value: &Value) -> Result<Option<FirstOfEach>, String> {
         if value.is_null() {
             return Ok(None);
         }
-        members(value, "firstOfEach", &[&["of", "rows"]])?;
+        members(value, "firstOfEach", &[&["of", "rows", "after"]])?;
         let of = self.each(&value["of"], "firstOfEach.of", |one, at| self.expr(one, at, &[]))?;
-        Ok(Some((of, rows(&value["rows"], "firstOfEach.rows")?)))
+        let after = match &value["after"] {
+            Value::Null => 0,
+            after if after.as_u64() == Some(0) => 0,
+            after => rows(after, "firstOfEach.after")?,
+        };
+        Ok(Some(FirstOfEach { of, rows: rows(&value["rows"], "firstOfEach.rows")?, after }))
     }
 
     fn of_groups(&self, value: &Value) -> Result<(bool, Option<Expr>, Option<f64>), String> {

@@ -29,6 +29,9 @@ impl Reader<'_> {
 
     pub(super) fn finish(mut self) -> Result<Meaning, Unclear> {
         self.asks_for_something()?;
+        if self.repeats_a_number_of_others() {
+            return Err(Unclear::Shape);
+        }
         // `in ascending order of count`
         if let [Waiting::Order(_), Waiting::Count] = self.waiting[..] {
             self.waiting.pop();
@@ -319,6 +322,13 @@ impl Reader<'_> {
             return shown.or_else(|| self.only_year()).or_else(|| self.field_called(&[]).ok());
         }
         only(&|kind| matches!(kind, Kind::Number | Kind::NumberText)).filter(|_| self.says_order(&SIZES))
+    }
+
+    /// `number of orders and number of cancelled orders`: two numbers, of different rows.
+    fn repeats_a_number_of_others(&self) -> bool {
+        let has_conditions = !self.meaning.filters.is_empty() || self.meaning.range.is_some();
+        let joins = self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::And)));
+        self.repeated.is_some() && joins && has_conditions && self.meaning.rank.is_none()
     }
 
     /// `What is the year that had the most concerts?`, and not `Which year …`.

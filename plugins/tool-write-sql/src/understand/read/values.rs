@@ -5,6 +5,7 @@ use crate::schema::{Kind, Place};
 use crate::understand::link::{Chunk, Piece};
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
 use crate::understand::names::Named;
+use crate::words::chinese::is_han;
 use crate::words::phrases::{Compare, Op, Part};
 
 impl Reader<'_> {
@@ -35,9 +36,39 @@ impl Reader<'_> {
         }
     }
 
+    /// `customers whose name is "web"`, where another field has that value.
+    pub(super) fn is_of_other_field(&self, named: &[Named]) -> bool {
+        let Last::Field(place) = self.last else { return false };
+        let is_here = |named: &Named| matches!(named, Named::Value(known, _) if *known == place);
+        let between = self.pieces[..self.at].iter().rev();
+        let mut between = between.take_while(|piece| !matches!(piece.chunk, Chunk::Named(_)));
+        let is_said =
+            between.all(|piece| matches!(piece.chunk, Chunk::Op(Op::Is | Op::Filler | Op::Compare(_))));
+        is_said
+            && self.schema.field(place).kind() == Kind::Text
+            && self.meaning.items.last() == Some(&place)
+            && named.iter().all(|named| matches!(named, Named::Value(..)))
+            && !named.iter().any(is_here)
+    }
+
     /// A field's value has a text in it.
     pub(super) fn has(&mut self, place: Place, part: Part, text: String) -> Result<(), Unclear> {
+        let place = if text.chars().any(is_han) { self.in_chinese(place) } else { place };
         self.filter(place, Test::Has(part, text))
+    }
+
+    /// The field of the same table and a longer name that has Chinese values, if this one has none: `product_name_zh`.
+    fn in_chinese(&self, place: Place) -> Place {
+        let is_chinese =
+            |place: Place| self.schema.field(place).values.iter().any(|value| value.chars().any(is_han));
+        let name = self.schema.field(place).name.to_lowercase();
+        let has_name = |other: &Place| self.schema.field(*other).name.to_lowercase().starts_with(&name);
+        let mut others =
+            self.schema.places(place.table).filter(|other| has_name(other) && is_chinese(*other));
+        match (is_chinese(place), others.next(), others.next()) {
+            (false, Some(only), None) => only,
+            _ => place,
+        }
     }
 
     /// `plate numbers that begin with AB`, and not `whose plate number begins with AB`: asked for, too.
@@ -54,7 +85,7 @@ impl Reader<'_> {
     pub(super) fn is_title_here(&self, part: Part) -> bool {
         let Last::Table(table) = self.last else { return false };
         // What a thing contains may be something else.
-        let begins = part == Part::Beginning && self.next() == Some(&Chunk::Unknown);
+        let begins = part != Part::Inside && self.next() == Some(&Chunk::Unknown);
         self.schema.title(table).is_some() && (begins || self.is_quoted_next())
     }
 
