@@ -533,6 +533,7 @@ fn people_ask_for_the_best_and_the_busiest() {
                 &["Revenue of cancelled orders", "取消订单的销售额是多少"],
                 Some("SUM(\"ods_orders\".\"order_amount\")"),
             ),
+            (&["How many orders over 500 yuan?", "500元以上的订单有多少"], Some("\"order_amount\" >")),
             (&["Revenue of paid orders"], Some("SUM(\"dwd_order_details\".\"sales_amount\")")),
             (&["五月份的订单数"], Some("\"ordered_at\" >= '2026-05-01'")),
             (&["number of customers whose name is \"app\""], Some("\"customer_name\" = 'app'")),

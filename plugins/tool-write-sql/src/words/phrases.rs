@@ -234,6 +234,7 @@ const ENGLISH: &[(&str, Op)] = &[
         "ending with|ends with|end with|ending with the letter|ends with the letter|end with the letter|ending in the letter|ends in the letter|end in the letter",
         Op::Has(Part::End),
     ),
+    ("yuan|rmb|cny|dollar|dollars|usd|euro|euros|eur", Op::Money),
     ("to|~", Op::To),
     ("of|belonging to|belong to|belongs to", Op::Of),
     ("new|newly registered", Op::New),
