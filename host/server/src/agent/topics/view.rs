@@ -1,9 +1,10 @@
 //! Topics and messages in answers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lakeport_http::{Paging, WrittenJson, etag_of};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -115,11 +116,24 @@ pub struct MessageView {
     created_at: String,
 }
 
-/// A message that was written as JSON before.
-#[derive(Serialize, JsonSchema)]
+/// A message that was written as JSON before. It is described as the message itself.
+#[derive(Serialize)]
 #[serde(transparent)]
-#[schemars(transparent)]
-pub struct WrittenMessage(#[schemars(with = "MessageView")] pub WrittenJson<Arc<str>>);
+pub struct WrittenMessage(pub WrittenJson<Arc<str>>);
+
+impl JsonSchema for WrittenMessage {
+    fn schema_name() -> Cow<'static, str> {
+        MessageView::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        MessageView::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        MessageView::json_schema(generator)
+    }
+}
 
 /// The output of a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in column
 /// order), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool
