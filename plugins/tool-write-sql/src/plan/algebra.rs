@@ -73,7 +73,7 @@ pub fn read_beside(value: &Value, known: &Known<'_>) -> Result<Vec<Query>, Strin
     let queries: Vec<Query> = list.iter().enumerate().map(one).collect::<Result<_, _>>()?;
     match queries.iter().position(|query| !query.is_one_row()) {
         Some(at) => Err(format!(
-            "beside[{at}]: a query of one row, without `every`, and without groups that are shown"
+            "beside[{at}]: a query of one row, without `every`, and without `groupBy`, `having` and `known` unless it has `ofGroups`"
         )),
         None => Ok(queries),
     }

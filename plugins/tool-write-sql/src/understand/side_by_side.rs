@@ -100,10 +100,9 @@ impl Read {
                 Named::Table(table) => Some(*table),
                 _ => None,
             });
-            let is_number = |named: &Named| matches!(named, Named::Field(place, _) if schema.field(*place).kind() == Kind::Number);
             match table {
                 Some(table) => measures.contains(&Measure::Count(table)),
-                None => piece.counts.is_some() || named.iter().any(is_number),
+                None => piece.counts.is_some() || has_number_field(named, schema),
             }
         };
         (0..self.pieces.len()).any(|at| is_one(&self.pieces[at]) && !after_group(at))
@@ -135,9 +134,8 @@ impl Read {
     fn is_amount(&self, number: &Number, schema: &Schema) -> bool {
         let thing = &self.pieces[number.thing.start];
         let Chunk::Named(named) = &thing.chunk else { return false };
-        let is_number = |named: &Named| matches!(named, Named::Field(place, _) if schema.field(*place).kind() == Kind::Number);
         let is_table = |named: &Named| matches!(named, Named::Table(_));
-        thing.counts.is_none() && named.iter().any(is_number) && !named.iter().any(is_table)
+        thing.counts.is_none() && has_number_field(named, schema) && !named.iter().any(is_table)
     }
 
     /// The numbers that the words list, one after the other.
@@ -194,6 +192,15 @@ pub fn say_the_same(one: (&Meaning, &Query), other: (&Meaning, &Query)) -> bool 
         filters.filter(|filter| !matches!(filter.test, Test::Days(_))).cloned().collect()
     };
     is_plain(one.1) && is_plain(other.1) && conditions(one.0) == conditions(other.0)
+}
+
+/// Whether one of the things of a name is a field of numbers.
+fn has_number_field(named: &[Named], schema: &Schema) -> bool {
+    let is_number = |named: &Named| match named {
+        Named::Field(place, _) => schema.field(*place).kind() == Kind::Number,
+        _ => false,
+    };
+    named.iter().any(is_number)
 }
 
 /// Whether a number is made of what follows.
