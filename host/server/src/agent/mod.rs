@@ -29,7 +29,7 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::plugins::{CALL_CODES, Plugins};
 use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
-use access::SharedSamples;
+use access::{SharedDefinitions, SharedSamples};
 use forms::McpMessage;
 use models::ModelRecord;
 pub use models::sse::Events;
@@ -62,6 +62,7 @@ pub struct Agent {
     streams: Arc<Streams>,
     log: Arc<EventLog>,
     shared_samples: SharedSamples,
+    definitions: SharedDefinitions,
     messages: MessageCache,
 }
 
@@ -130,6 +131,7 @@ impl Agent {
             streams: Arc::default(),
             log: Arc::new(EventLog::new(core.db.clone(), core.clock.clone())),
             shared_samples: SharedSamples::default(),
+            definitions: SharedDefinitions::default(),
             messages: MessageCache::default(),
         })
     }

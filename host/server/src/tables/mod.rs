@@ -38,7 +38,7 @@ pub use fields::Field;
 pub use fields::store::{of_ids as fields_of_ids, of_tables as fields_of};
 pub use history::Source as SchemaSource;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
-pub use store::{databases_of, foreign_keys_of};
+pub use store::{ForeignKey, databases_of, foreign_keys_of};
 
 /// The change log's topic of tables and their fields; the key is the table's id.
 pub const TOPIC: &str = "tables";

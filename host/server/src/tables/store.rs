@@ -190,6 +190,7 @@ pub async fn update_foreign_keys(tx: &mut Tx, tables: &[ForeignKeys]) -> Result<
 }
 
 /// A foreign key between two tables of the catalogue.
+#[derive(Debug)]
 pub struct ForeignKey {
     pub table_id: i64,
     pub field: String,

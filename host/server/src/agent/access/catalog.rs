@@ -1,50 +1,24 @@
-//! The catalogue for a topic: the index of names for lists, the store for fields, and the views of the data
+//! The catalogue for a topic: the index of names for lists, the store's definitions for fields, and the views of the data
 //! source `lakeport`.
 
 use std::collections::HashMap;
 
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Reference, Table, TableDetails, TablePage};
+use lakeport_bindings::tool::catalog::{Filter, HitPage, Reference, Table, TableDetails, TablePage};
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_catalog::Entry;
 use lakeport_catalog::terms::Needles;
-use parking_lot::Mutex;
 
+use super::definitions::{ById, said};
 use super::own::{self, OwnTable};
 use super::search;
 use super::sources::Sources;
 use super::{PAGE_MAX, TopicAccess, error, of_store, offset_of, page_of};
-use crate::tables;
 
 /// Tables of one `get` or `details`, by the contract.
 const GET_MAX: usize = 100;
-/// Fields of one table, by the contract.
-const FIELDS_MAX: i64 = 2_000;
 /// Tables of one `resolve`, by the contract.
 const RESOLVED_MAX: usize = 20;
-
-/// Tables and fields that a task keeps.
-const KEPT_MAX: usize = 10_000;
-
-/// The tables that a task has read, with their fields: its later steps see the same fields, even if these have changed
-/// since. Whether a table may be seen is asked each time.
-#[derive(Default)]
-pub struct ReadTables(Mutex<HashMap<u64, Table>>);
-
-impl ReadTables {
-    fn of<'i>(&self, ids: impl Iterator<Item = &'i u64>) -> HashMap<u64, Table> {
-        let known = self.0.lock();
-        ids.filter_map(|id| Some((*id, known.get(id)?.clone()))).collect()
-    }
-
-    fn keep(&self, read: &HashMap<u64, Table>) {
-        let mut known = self.0.lock();
-        let count: usize = known.values().chain(read.values()).map(|table| 1 + table.fields.len()).sum();
-        if count <= KEPT_MAX {
-            known.extend(read.iter().map(|(id, table)| (*id, table.clone())));
-        }
-    }
-}
 
 /// A table visible to a topic.
 #[derive(Clone, Copy)]
@@ -130,17 +104,22 @@ impl TopicAccess {
             let entry = |id: &u64| index.get(i64::try_from(*id).ok()?).filter(|entry| sources.sees(entry));
             ids.iter().filter_map(|id| Some((*id, sources.head(entry(id)?)))).collect()
         };
-        let mut wholes = self.tables.of(heads.keys());
-        let others: HashMap<u64, TableHead> =
-            heads.into_iter().filter(|(id, _)| !wholes.contains_key(id)).collect();
-        if !others.is_empty() {
-            let read = self.with_fields(others).await.map_err(of_store)?;
-            self.tables.keep(&read);
-            wholes.extend(read);
-        }
+        let known: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
+        let definitions = self.definitions(&known).await?;
+        let whole = |id: &u64| {
+            let mut head = heads.get(id)?.clone();
+            let definition = definitions.get(&i64::try_from(*id).ok()?)?;
+            head.comment = said(Some(head.comment), definition.description.clone());
+            Some(Table { head, fields: definition.fields.clone(), partition: definition.partition.clone() })
+        };
         let own = |id: &u64| own::find(*id).filter(|_| sources.own().is_some()).map(OwnTable::whole);
         // An id may be requested twice.
-        Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get(id).cloned())).collect())
+        Ok(ids.iter().map(|id| own(id).or_else(|| whole(id))).collect())
+    }
+
+    async fn definitions(&self, ids: &[i64]) -> Result<ById, PluginError> {
+        let state = &self.state;
+        self.definitions.get(&state.definitions, &state.catalog, &state.db, ids).await.map_err(of_store)
     }
 
     /// Tags and foreign keys. Foreign keys to tables that are not visible are left out.
@@ -159,52 +138,24 @@ impl TopicAccess {
             entries.filter(|entry| sources.sees(entry)).map(of).collect()
         };
         let known: Vec<i64> = details.keys().copied().collect();
-        let foreign_keys = tables::foreign_keys_of(&self.state.db, &known).await.map_err(of_store)?;
+        let definitions = self.definitions(&known).await?;
         {
             let index = self.state.catalog.read();
-            for one in foreign_keys {
-                let is_seen = index.get(one.parent_id).is_some_and(|parent| sources.sees(parent));
-                if let Some(details) = details.get_mut(&one.table_id).filter(|_| is_seen) {
-                    let table = one.parent_id.unsigned_abs();
-                    details.references.push(Reference { field: one.field, table, key: one.key });
-                }
+            let is_seen = |id: i64| index.get(id).is_some_and(|parent| sources.sees(parent));
+            for (id, details) in &mut details {
+                let foreign_keys = definitions.get(id).map_or(&[][..], |table| &table.foreign_keys);
+                let seen = foreign_keys.iter().filter(|one| is_seen(one.parent_id));
+                details.references.extend(seen.map(|one| Reference {
+                    field: one.field.clone(),
+                    table: one.parent_id.unsigned_abs(),
+                    key: one.key.clone(),
+                }));
             }
         }
         let own = |id: u64| own::find(id).filter(|_| sources.own().is_some());
         let none = || TableDetails { tags: Vec::new(), references: Vec::new() };
         let of = |id: &u64| details.get(&entry_id(*id)?).cloned().or_else(|| own(*id).map(|_| none()));
         Ok(ids.iter().map(of).collect())
-    }
-
-    async fn with_fields(
-        &self,
-        heads: HashMap<u64, TableHead>,
-    ) -> Result<HashMap<u64, Table>, lakeport_base::Error> {
-        let ids: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
-        let most = FIELDS_MAX * i64::try_from(ids.len()).unwrap_or(i64::MAX / FIELDS_MAX);
-        let fields = tables::fields_of(&self.state.db, &ids, most).await?;
-        let records = tables::records_of(&self.state.db, &ids).await?;
-        let whole = |(id, head)| (id, Table { head, fields: Vec::new(), partition: Vec::new() });
-        let mut wholes: HashMap<u64, Table> = heads.into_iter().map(whole).collect();
-        for field in fields {
-            let Some(table) = wholes.get_mut(&field.table_id.unsigned_abs()) else { continue };
-            table.fields.push(Field {
-                name: field.name,
-                type_text: field.type_text,
-                nullable: field.is_nullable,
-                key: field.is_key,
-                comment: said(field.comment, field.description),
-            });
-        }
-        for record in records {
-            let Some(table) = wholes.get_mut(&record.id.unsigned_abs()) else { continue };
-            let definition = record.definition;
-            table.head.comment = said(Some(std::mem::take(&mut table.head.comment)), definition.description);
-            let columns = definition.partition_column.unwrap_or_default();
-            let names = columns.split(',').map(str::trim).filter(|name| !name.is_empty());
-            table.partition = names.map(str::to_owned).collect();
-        }
-        Ok(wholes)
     }
 
     /// A visible table, by its id.
@@ -273,11 +224,6 @@ fn check_count(ids: &[u64]) -> Result<(), PluginError> {
         return Err(error("limit_exceeded", message));
     }
     Ok(())
-}
-
-/// A comment, or where there is none what the catalogue says.
-fn said(comment: Option<String>, description: Option<String>) -> String {
-    comment.filter(|comment| !comment.is_empty()).or(description).unwrap_or_default()
 }
 
 /// All tables visible to a topic.

@@ -5,6 +5,7 @@
 //! A user's or a model's SQL passes [`judge`] and then runs in a read-only session, and nowhere else.
 
 mod catalog;
+mod definitions;
 mod judge;
 mod lineage;
 mod own;
@@ -35,7 +36,7 @@ use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
 use crate::queries::Unlogged;
-use catalog::ReadTables;
+pub use definitions::OfServer as SharedDefinitions;
 use results::Kept;
 use samples::Cache;
 pub use samples::Shared as SharedSamples;
@@ -57,7 +58,7 @@ pub struct TopicAccess {
     asked: Asked,
     sources: OnceCell<Sources>,
     kept: Kept,
-    tables: ReadTables,
+    definitions: definitions::OfTask,
     samples: Cache,
     /// The number of queries so far.
     queries: AtomicU32,
@@ -72,7 +73,7 @@ impl TopicAccess {
             asked,
             sources: OnceCell::new(),
             kept: Kept::default(),
-            tables: ReadTables::default(),
+            definitions: definitions::OfTask::default(),
             samples: Cache::default(),
             queries: AtomicU32::new(0),
         })

@@ -126,6 +126,12 @@ impl Reader {
     async fn more(&mut self) -> Result<bool, Error> {
         // How far the task is comes first: after its end nothing is written.
         let progress = store::progress(&self.db, self.task).await?;
+        if let Some((status, last_seq)) = &progress
+            && *last_seq == self.after
+            && !status.is_final()
+        {
+            return Ok(false);
+        }
         let read = store::events_after(&self.db, self.task, self.after, READ_MAX, READ_MAX_BYTES).await?;
         self.has_ended = read.is_empty() && progress.is_none_or(|(status, _)| status.is_final());
         let is_more = self.has_ended || !read.is_empty();
