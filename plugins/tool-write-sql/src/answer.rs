@@ -10,7 +10,7 @@ use crate::calendar::{Cycle, Day, Unit};
 use crate::explain;
 use crate::follow::{self, Message};
 use crate::known::Known;
-use crate::labels::Labels;
+use crate::labels::{self, Labels};
 use crate::plan::{
     self, algebra,
     query::{Column, Expr, Query},
@@ -24,6 +24,7 @@ use crate::understand::names::Named;
 use crate::understand::side_by_side::say_the_same;
 use crate::understand::{self, Read, Several};
 use crate::words::chinese::is_han;
+use crate::words::paraphrases::{self, paraphrase};
 use crate::words::phrases::{Chart, Func};
 
 /// The most tables of which an ambiguous word is tried.
@@ -182,7 +183,13 @@ impl<'m> Conversation<'m> {
         if begins_anew || asks_back {
             return alone.map(|alone| (alone, false));
         }
-        match (last.changed(said, message, known, today), alone) {
+        let changed = last.changed(said, message, known, today).or_else(|| {
+            let other = paraphrase(message)?;
+            let mut changed = last.changed(Message::of(&other.text), &other.text, known, today)?;
+            changed.repaired.splice(..0, other.said);
+            Some(changed)
+        });
+        match (changed, alone) {
             (Some(changed), _) => Ok((changed, true)),
             // It speaks of something that is not understood: `and category?`, after the best product.
             (None, Ok(alone))
@@ -227,8 +234,38 @@ pub fn reading(question: &str, word: &str, thing: &Named, known: &Known<'_>, tod
     Some(algebra::told(&query, known.schema))
 }
 
-/// Understands a question by itself.
+/// Understands a question by itself, or in other words.
 fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {
+    let unclear = match understood_as_said(question, known, today) {
+        Err(unclear) if !matches!(unclear, Unclear::Ambiguous(_) | Unclear::NoDay(_)) => unclear,
+        other => return other,
+    };
+    if let Some(sides) = sides(question, known, today) {
+        return Ok(sides);
+    }
+    let Some(other) = paraphrase(question) else { return Err(unclear) };
+    let Ok(mut understood) = understood_as_said(&other.text, known, today) else { return Err(unclear) };
+    understood.repaired.splice(..0, other.said);
+    Ok(understood)
+}
+
+/// Understands a question about two kinds of days, as one number of each.
+fn sides(question: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
+    let one = |(question, side): (String, &str)| {
+        let mut one = understood_as_said(&question, known, today).ok()?;
+        let [column] = &mut one.query.columns[..] else { return None };
+        column.alias = if side.is_ascii() {
+            labels::short(&format!("{} {side}", column.alias))
+        } else {
+            labels::short(&format!("{side}{}", column.alias))
+        };
+        (one.query.is_one_row() && one.beside.is_empty()).then_some(one)
+    };
+    let [first, second] = paraphrases::sides(question)?.map(one);
+    Some(Understood { beside: vec![second?], ..first? })
+}
+
+fn understood_as_said(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {
     let read = understand::read(question, known, today);
     let labels = Labels { schema: known.schema, chinese: is_chinese(question) };
     let joined = understood_as(&read, known, labels, today);

@@ -7,8 +7,10 @@ use crate::calendar::Day;
 use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Kind, Place, Schema};
+use crate::understand::choose::is_state;
 use crate::understand::meaning::Measure;
 use crate::understand::{self, Parts};
+use crate::words::english::singular;
 use crate::words::{self, phrases};
 
 /// The most suggestions.
@@ -50,6 +52,12 @@ pub fn questions(
         offered.take(one, true);
     }
     tables.extend((0..schema.tables.len()).filter(is_detail));
+    // Of order details there are orders.
+    let is_part = |table: &usize| {
+        let mut wholes = (0..schema.tables.len()).filter(|whole| whole != table);
+        wholes.any(|whole| known.links.to_whole(schema, *table, whole).is_some())
+    };
+    tables.retain(|table| !is_part(table));
     for table in tables.into_iter().take(TABLES_MAX) {
         if offered.is_full() {
             break;
@@ -131,23 +139,34 @@ fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
     let is_clear =
         |days: &&str| days.parse::<f64>().is_err() && !days.contains("half") && !days.contains('半');
     let days = parts.days.as_deref().filter(is_clear).unwrap_or_default();
-    let kinds: Vec<String> = parts.kinds.iter().map(field).collect();
-    let numbers: Vec<String> = parts
-        .numbers
-        .iter()
-        .map(|place| if chinese { format!("总{}", field(place)) } else { format!("total {}", field(place)) })
-        .chain(parts.tables.iter().map(|table| labels.measure(Measure::Count(*table))))
-        .collect();
+    // In the words of the question, or else in those of the catalogue.
+    let kinds: Vec<String> =
+        parts.kinds.iter().flat_map(|(place, said)| [singular(&said.to_lowercase()), field(place)]).collect();
+    let of_field = |(place, said): &(Place, Option<String>)| {
+        let total = if chinese { format!("总{}", field(place)) } else { format!("total {}", field(place)) };
+        // Not `sold`.
+        let is_noun = |said: &&String| {
+            !["sold", "paid", "spent", "made"].contains(&said.as_str()) && !said.ends_with("ed")
+        };
+        said.iter().filter(is_noun).map(|said| said.to_lowercase()).chain([total]).collect()
+    };
+    let counts = parts.tables.iter().map(|table| vec![labels.measure(Measure::Count(*table))]);
+    let numbers: Vec<Vec<String>> = parts.numbers.iter().map(of_field).chain(counts).collect();
     let mut questions = Vec::new();
-    for number in &numbers {
-        for kind in &kinds {
+    for names in &numbers {
+        for (kind, number) in kinds.iter().flat_map(|kind| names.iter().map(move |number| (kind, number))) {
             questions.push(match chinese {
                 true => format!("{days}每个{kind}的{number}"),
                 false => format!("{number} per {kind} {days}"),
             });
         }
-        questions.push(if chinese { format!("{days}的{number}") } else { format!("{number} {days}") });
-        questions.push(if chinese { format!("每月的{number}") } else { format!("{number} per month") });
+        let all =
+            |number: &String| if chinese { format!("{days}的{number}") } else { format!("{number} {days}") };
+        questions.extend(names.iter().map(all));
+        let months = |number: &String| {
+            if chinese { format!("每月的{number}") } else { format!("{number} per month") }
+        };
+        questions.extend(names.iter().map(months));
     }
     questions.iter().map(|question| question.trim_start_matches('的').trim().to_owned()).collect()
 }
@@ -164,21 +183,31 @@ fn is_of_other_kind(question: &str) -> bool {
 fn about(schema: &Schema, table: usize, chinese: bool) -> Vec<String> {
     let labels = Labels { schema, chinese };
     let name = labels.table(table).replace('_', " ");
-    let of_kind = |fits: &dyn Fn(Kind) -> bool| {
-        schema.places(table).find(|place| {
+    let fields = |kind: Kind| {
+        schema.places(table).filter(move |place| {
             let field = schema.field(*place);
-            fits(field.kind()) && !field.names_identity() && !field.name.to_lowercase().contains("name")
+            field.kind() == kind && !field.names_identity() && !field.name.to_lowercase().contains("name")
         })
     };
-    let number = of_kind(&|kind| kind == Kind::Number).map(|place| labels.field(place).replace('_', " "));
-    let text = of_kind(&|kind| kind == Kind::Text).map(|place| labels.field(place).replace('_', " "));
+    let said = |place: Place| labels.field(place).replace('_', " ");
+    let is_state = |place: &Place| is_state(&schema.field(*place).name);
+    // By channel rather than by state.
+    let text = fields(Kind::Text).find(|place| !is_state(place)).or(fields(Kind::Text).next()).map(said);
+    let number = fields(Kind::Number).next().map(said);
     let mut questions = Vec::new();
+    if let Some(text) = &text {
+        questions.push(if chinese {
+            format!("每个{text}的{name}数")
+        } else {
+            format!("number of {name} per {text}")
+        });
+    }
     match (&number, &text, chinese) {
         (Some(number), Some(text), true) => questions.push(format!("每个{text}的{name}的平均{number}")),
         (Some(number), Some(text), false) => questions.push(format!("average {number} of {name} per {text}")),
         _ => {}
     }
-    if of_kind(&|kind| kind == Kind::Date).is_some() {
+    if fields(Kind::Date).next().is_some() {
         questions.push(if chinese {
             format!("最近30天每天的{name}数量")
         } else {

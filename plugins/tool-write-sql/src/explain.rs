@@ -616,9 +616,11 @@ pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
         (Unclear::Ambiguous(word), false) => {
             format!("This cannot be answered: {word:?} could mean several things; say which table's.")
         }
-        (Unclear::Shape, true) => "无法回答：词语都认识，但不明白要计算什么，请换一种说法。".to_owned(),
+        (Unclear::Shape, true) => {
+            "无法回答：词语都认识，但不明白它们如何组合。请一次只问一个数字，并写明按什么分组、有什么条件。".to_owned()
+        }
         (Unclear::Shape, false) => {
-            "This cannot be answered: the words are known, but not what to compute. Please put it another way.".to_owned()
+            "This cannot be answered: all words are known, but not how they go together. Ask for one number at a time, and say by what to group it and which rows count.".to_owned()
         }
         (Unclear::NoNumber, true) => "无法回答：请说明要统计什么，例如“10月的订单数”。".to_owned(),
         (Unclear::NoNumber, false) => {

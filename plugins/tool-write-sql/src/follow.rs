@@ -286,8 +286,9 @@ fn plain(message: &str) -> String {
 fn without_lead(text: &str, lead: &str) -> Option<String> {
     let head = text.get(..lead.len()).filter(|head| head.eq_ignore_ascii_case(lead))?;
     let rest = &text[head.len()..];
-    // `再次下单`: another word.
-    let is_whole = if lead.is_ascii() { rest.starts_with([' ', ',']) } else { !rest.starts_with('次') };
+    // `再次下单`, `再上个月`: other words.
+    let is_other = rest.starts_with('次') || lead == "再" && rest.starts_with(['上', '前']);
+    let is_whole = if lead.is_ascii() { rest.starts_with([' ', ',']) } else { !is_other };
     is_whole.then(|| rest.trim_start_matches([' ', ',', '，']).to_owned())
 }
 

@@ -222,7 +222,8 @@ impl Labels<'_> {
 /// The longest name of a column, in bytes: PostgreSQL cuts longer ones.
 pub const COLUMN_MAX_BYTES: usize = 60;
 
-fn short(name: &str) -> String {
+/// A name that is short enough for a column.
+pub fn short(name: &str) -> String {
     let mut end = name.len().min(COLUMN_MAX_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;

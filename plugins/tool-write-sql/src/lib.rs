@@ -35,6 +35,8 @@ mod tests_of_names;
 #[cfg(test)]
 mod tests_of_numbers;
 #[cfg(test)]
+mod tests_of_paraphrases;
+#[cfg(test)]
 mod tests_of_plans;
 #[cfg(test)]
 mod tests_of_shapes;

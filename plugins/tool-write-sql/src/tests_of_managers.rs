@@ -8,9 +8,9 @@ use crate::understand::meaning::Unclear;
 use crate::{could, which};
 
 /// Questions with what the SQL of each must have; `None`: each must be refused.
-type Cases<'c> = &'c [(&'c [&'c str], Option<&'c str>)];
+pub type Cases<'c> = &'c [(&'c [&'c str], Option<&'c str>)];
 
-fn each(schema: &crate::schema::Schema, cases: Cases<'_>) {
+pub fn each(schema: &crate::schema::Schema, cases: Cases<'_>) {
     let (known, today) = (Known::of(schema), Day::read("2026-07-19").unwrap());
     for (questions, expected) in cases {
         for question in *questions {
@@ -508,13 +508,9 @@ fn people_ask_for_the_best_and_the_busiest() {
             ),
             (
                 &[
-                    "What is our best month by orders?",
-                    "busiest month by revenue",
-                    "busiest weekday by revenue",
                     "Was May our best month?",
                     "Which product sold best and how many?",
                     "Which channel had the highest revenue and by how much?",
-                    "What is the slowest weekday for orders?",
                 ],
                 None,
             ),

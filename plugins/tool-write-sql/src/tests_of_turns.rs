@@ -95,7 +95,10 @@ fn the_first_and_the_last_of_an_answer_are_by_its_number() {
             ),
             (&["Orders by city", "bottom 2"], Some("LIMIT 2")),
             (&["orders by weekday", "only the top 3"], Some("ORDER BY COUNT(*) DESC")),
-            (&["Which month had the fewest orders?"], None),
+            (
+                &["Which month had the fewest orders?"],
+                Some("ORDER BY COALESCE(\"found\".\"n0\", 0), \"calendar\".\"start\" LIMIT 1"),
+            ),
             (&["Average order value by channel", "bottom 2"], Some("LIMIT 2")),
         ],
     );

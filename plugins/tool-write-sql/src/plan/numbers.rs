@@ -171,11 +171,34 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// `days with more than 85 orders`: the calendar units whose number fits; those without rows do not.
+    fn units_with(&self, query: &mut Query) -> Result<(), Unclear> {
+        let fits_none = |(expr, test): &(Expr, Test)| match (expr.is_zero_of_nothing(), test) {
+            (true, Test::Number(Compare::More | Compare::Equal, number)) => *number < 0.0,
+            (true, Test::Number(Compare::AtLeast, number)) => *number <= 0.0,
+            (true, _) => true,
+            (false, _) => false,
+        };
+        let (Some((unit, _)), Some(time)) = (query.calendar.take(), query.time) else {
+            return Err(Unclear::Shape);
+        };
+        if query.having.iter().any(fits_none) || self.meaning.order.is_some() {
+            return Err(Unclear::Shape);
+        }
+        let start = Expr::Start(unit, time);
+        query.groups.insert(0, start);
+        let alias = self.labels.unit(unit).to_owned();
+        query.columns.insert(0, Column { expr: start, alias, measure: false });
+        query.order = vec![(start, false)];
+        query.limit = self.limit();
+        query.shape = Shape::Table;
+        Ok(())
+    }
+
     /// Whether the least calendar units of known days are asked for, or so many of all: also those without rows.
     fn is_least_of_units(&self, query: &Query) -> bool {
-        let has_days = matches!(query.calendar, Some((_, Some(_))));
         matches!(self.meaning.rank, Some((By::Measure(_), false)))
-            && (has_days || query.calendar.is_some() && self.meaning.limit.is_some())
+            && query.calendar.is_some()
             && self.meaning.having.is_empty()
             && self.meaning.place.is_none()
     }
@@ -267,6 +290,9 @@ impl Planner<'_> {
         let meaning = &self.meaning;
         if meaning.which && self.is_least_of_units(query) {
             return self.least_units(query, counted, multiplied);
+        }
+        if meaning.which && meaning.rank.is_none() {
+            return self.units_with(query);
         }
         if meaning.which {
             self.rank_parts(query)?;

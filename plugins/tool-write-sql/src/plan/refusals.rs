@@ -40,9 +40,10 @@ impl Planner<'_> {
         if meaning.cycle.is_some() && meaning.rank.is_some() && !meaning.groups.is_empty() {
             return Err(Unclear::Shape);
         }
-        // `which month` without a ranking.
-        if meaning.which && (!matches!(meaning.rank, Some((By::Measure(_), _))) || !meaning.groups.is_empty())
-        {
+        // `which month` without a ranking or a condition on its number.
+        let is_ranked = matches!(meaning.rank, Some((By::Measure(_), _)));
+        let has_condition = meaning.rank.is_none() && !meaning.having.is_empty() && meaning.limit.is_none();
+        if meaning.which && (!(is_ranked || has_condition) || !meaning.groups.is_empty()) {
             return Err(Unclear::Shape);
         }
         if meaning.earlier.is_some()

@@ -41,10 +41,10 @@ pub struct Read {
 #[derive(Debug, Default)]
 pub struct Parts {
     pub tables: Vec<usize>,
-    /// Fields of amounts.
-    pub numbers: Vec<Place>,
-    /// Fields that tell rows apart.
-    pub kinds: Vec<Place>,
+    /// Fields of amounts, with the question's word for each.
+    pub numbers: Vec<(Place, Option<String>)>,
+    /// Fields that tell rows apart, with the question's word for each.
+    pub kinds: Vec<(Place, String)>,
     /// Its days, as written.
     pub days: Option<String>,
 }
@@ -103,8 +103,10 @@ impl Read {
                         (_, Some(names::Named::Field(place, _))) => {
                             let field = schema.field(*place);
                             match field.kind() {
-                                Kind::Number if sums::adds_up(field) => parts.numbers.push(*place),
-                                Kind::Text => parts.kinds.push(*place),
+                                Kind::Number if sums::adds_up(field) => {
+                                    parts.numbers.push((*place, Some(piece.text.clone())));
+                                }
+                                Kind::Text => parts.kinds.push((*place, piece.text.clone())),
                                 _ => {}
                             }
                         }
@@ -116,10 +118,11 @@ impl Read {
         }
         if parts.tables.is_empty() && parts.numbers.is_empty() {
             // What the kinds are of, and what is sold.
-            parts.tables.extend(parts.kinds.iter().map(|place| place.table));
+            parts.tables.extend(parts.kinds.iter().map(|(place, _)| place.table));
             let places = (0..schema.tables.len()).flat_map(|table| schema.places(table));
             let sold = places.filter(|place| !parts.kinds.is_empty() && sums::flows(schema.field(*place)));
-            parts.numbers.extend(sold.min_by_key(|place| layer(&schema.table(place.table).name)));
+            let sold = sold.min_by_key(|place| layer(&schema.table(place.table).name));
+            parts.numbers.extend(sold.map(|place| (place, None)));
         }
         parts
     }

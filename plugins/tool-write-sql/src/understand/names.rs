@@ -96,10 +96,11 @@ impl Names {
                 }
             }
         }
-        let own = (0..schema.tables.len()).flat_map(|table| names.table_names(schema, table));
-        names.tables = own.collect();
-        for table in 0..schema.tables.len() {
-            names.add_table(schema, table);
+        let own: Vec<Vec<Vec<String>>> =
+            (0..schema.tables.len()).map(|table| names.table_names(schema, table)).collect();
+        names.tables = own.iter().flatten().cloned().collect();
+        for (table, own) in own.iter().enumerate() {
+            names.add_table(schema, table, own);
         }
         names.add_ends_of_tables(schema);
         names
@@ -157,9 +158,9 @@ impl Names {
         !pieces.is_empty() && pieces.iter().all(|piece| piece.chunk == Chunk::Unknown)
     }
 
-    fn add_table(&mut self, schema: &Schema, table: usize) {
-        let own = self.table_names(schema, table);
-        for name in &own {
+    /// `own`: the names of the table.
+    fn add_table(&mut self, schema: &Schema, table: usize, own: &[Vec<String>]) {
+        for name in own {
             self.add(name.clone(), Named::Table(table));
         }
         let has_levels = schema.tables[table].fields.iter().any(|field| field.name.starts_with("member_"));
@@ -168,7 +169,7 @@ impl Names {
         }
         let title = schema.title(table);
         for place in schema.places(table) {
-            self.add_field(schema, place, &own, title);
+            self.add_field(schema, place, own, title);
             let field = schema.field(place);
             for (value, called) in field.listed_values() {
                 if let Some(verb) = verb_of(&value) {

@@ -7,8 +7,9 @@ use super::meaning::{Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting};
 use crate::schema::{Kind, Place};
+use crate::sums;
 use crate::words::english::name_words;
-use crate::words::phrases::{Compare, DURATION, Op};
+use crate::words::phrases::{Compare, DURATION, Func, Op};
 use crate::words::short::{UNITS, words_of};
 
 /// Words of units with their abbreviations in names, `|` between them.
@@ -73,7 +74,20 @@ impl Reader<'_> {
 
     /// A comparison that lacks only its subject.
     pub(super) fn compared(&mut self, compare: Compare, number: f64) -> Result<(), Unclear> {
+        let has_units = self.meaning.unit.is_some() || self.meaning.cycle.is_some();
         match self.last {
+            // `orders per day with more than 85 orders`: the days, or some of the orders.
+            Last::Measure(Measure::Count(table)) | Last::Table(table)
+                if has_units && self.is_table_next(table) =>
+            {
+                self.unclear()
+            }
+            // `orders per day over 500`: those of the day, or their amounts.
+            Last::Measure(Measure::Count(_)) | Last::Table(_)
+                if has_units && !self.meaning.which && !self.is_chinese_here() && !self.says_money() =>
+            {
+                self.unclear()
+            }
             // `How many customers have more than 30 orders?`
             Last::Measure(Measure::Count(table))
                 if !self.is_chinese_here() && self.is_followed_by_other(table) =>
@@ -96,7 +110,10 @@ impl Reader<'_> {
                 self.test(place, Test::Number(compare, number))
             }
             Last::Measure(measure) => {
-                self.not_shown(measure);
+                // `哪天订单数超过85`: the days with their numbers.
+                if !self.meaning.which {
+                    self.not_shown(measure);
+                }
                 self.meaning.having.push((measure, compare, number));
                 self.last = Last::Nothing;
                 Ok(())
@@ -105,6 +122,18 @@ impl Reader<'_> {
             Last::Table(table) if self.is_chinese_here() && self.other_table_follows() => {
                 self.meaning.having.push((Measure::Count(table), compare, number));
                 self.meaning.tables.retain(|known| *known != table);
+                self.last = Last::Nothing;
+                Ok(())
+            }
+            // `which month had revenue over 500000`: the sum of each.
+            Last::Field(place)
+                if self.meaning.which
+                    && self.meaning.items.last() == Some(&place)
+                    && let Some(measure) = self.sum_of_units(place) =>
+            {
+                self.meaning.items.pop();
+                self.meaning.measures.push(measure);
+                self.meaning.having.push((measure, compare, number));
                 self.last = Last::Nothing;
                 Ok(())
             }
@@ -184,6 +213,22 @@ impl Reader<'_> {
         let names_table = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(is_thing));
         let says = self.pieces[self.at].text.ends_with('的');
         (says || rest.next() == Some(&Chunk::Op(Op::Of))) && rest.next().is_some_and(names_table)
+    }
+
+    /// The number of a calendar unit that the last name means: rows, or the sum of what adds up.
+    fn sum_of_units(&self, place: Place) -> Option<Measure> {
+        let named =
+            self.pieces[..self.at].iter().rev().find(|piece| matches!(piece.chunk, Chunk::Named(_)))?;
+        match named.counts {
+            Some(table) => Some(Measure::Count(table)),
+            None => sums::flows(self.schema.field(place)).then_some(Measure::Made(Func::Sum, place)),
+        }
+    }
+
+    /// Whether this table follows the number directly.
+    fn is_table_next(&self, table: usize) -> bool {
+        let is_table = |named: &Named| *named == Named::Table(table);
+        matches!(self.next_piece(), Some(Chunk::Named(named)) if named.iter().any(is_table))
     }
 
     /// Whether another table follows the number directly, or after one of its values.

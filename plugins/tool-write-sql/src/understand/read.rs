@@ -360,12 +360,13 @@ impl Reader<'_> {
             Op::Unit(unit) => {
                 let each = self.take(|waiting| matches!(waiting, Waiting::Each | Waiting::By));
                 if each.is_none() && !self.is_second_group() {
-                    return self.unclear();
+                    return self.units(unit);
                 }
                 self.unit(unit)?;
             }
             Op::WhichUnit(unit) => {
-                self.single = true;
+                let text = &self.pieces[self.at].text;
+                self.single = !text.contains("些") && !text.contains("几");
                 if let Some(year) = self.only_year().filter(|_| unit == crate::calendar::Unit::Year) {
                     return self.item(year);
                 }
@@ -415,6 +416,19 @@ impl Reader<'_> {
             Op::Chart(chart) => self.meaning.chart = Some(chart),
         }
         Ok(())
+    }
+
+    /// `top 3 days by orders`, `months with more than 85 orders`: units that a ranking or a condition tells apart.
+    fn units(&mut self, unit: crate::calendar::Unit) -> Result<(), Unclear> {
+        if self.meaning.unit.is_some() || self.meaning.which {
+            return self.unclear();
+        }
+        if let Some((number, _)) = self.number.take() {
+            self.limit(number)?;
+        }
+        self.single = !self.pieces[self.at].text.to_lowercase().ends_with('s');
+        self.meaning.which = true;
+        self.unit(unit)
     }
 
     /// Whether a measure word follows what it may count: `5名`, `哪几位`, and not `件单价`.

@@ -362,7 +362,11 @@ impl Reader<'_> {
                 let place = self.amount_of(table)?;
                 self.filter(place, Test::Number(compare, number))?;
                 self.last = Last::Table(table);
-                Ok(())
+                // `有多少500元以上的订单`
+                match self.waiting.last() {
+                    Some(Waiting::Count) => self.table_for_what_waits(table),
+                    _ => Ok(()),
+                }
             }
             Some(Waiting::Compared(compare, number)) => {
                 self.waiting.pop();

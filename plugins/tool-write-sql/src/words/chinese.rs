@@ -1,11 +1,12 @@
 //! Segments Chinese text: the fewest dictionary words, and as few characters as possible outside of them.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Form, Word, dates, glossary, phrases};
 
-/// The longest word, in characters.
+/// The longest word, and the longest numeral, in characters.
 const WORD_MAX: usize = 12;
+const NUMERAL_MAX: usize = 3;
 /// The cost of a character outside of all words; a word costs 1.
 const UNKNOWN_COST: usize = 20;
 /// Digits with their values.
@@ -29,7 +30,11 @@ pub fn is_han(letter: char) -> bool {
 
 /// Known words: those of every dictionary, and learnt ones, which are their own concepts.
 #[derive(Clone, Debug, Default)]
-pub struct Dictionary(FxHashSet<String>);
+pub struct Dictionary {
+    learnt: FxHashSet<String>,
+    /// The longest of these by their first characters.
+    longest: FxHashMap<char, usize>,
+}
 
 impl Dictionary {
     /// Learns the words of a name or a comment: parts without a known word become their own concepts.
@@ -40,15 +45,32 @@ impl Dictionary {
             .filter(|word| word.form == Form::Han && self.concept(&word.text).is_none())
             .map(|word| word.text)
             .collect();
-        self.0.extend(unknown);
+        unknown.into_iter().for_each(|word| self.insert(word));
     }
 
     /// Learns a complete value as one word.
     pub fn learn_value(&mut self, value: &str) {
         let is_word = value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count());
         if is_word && self.concept(value).is_none() {
-            self.0.insert(value.to_owned());
+            self.insert(value.to_owned());
         }
+    }
+
+    fn insert(&mut self, word: String) {
+        let Some(first) = word.chars().next() else { return };
+        let longest = self.longest.entry(first).or_default();
+        *longest = word.chars().count().max(*longest);
+        self.learnt.insert(word);
+    }
+
+    /// The length of the longest word that may begin a text, in characters.
+    fn longest(&self, text: &str) -> usize {
+        let learnt = text.chars().next().and_then(|first| self.longest.get(&first)).copied();
+        let listed =
+            [&phrases::LONGEST, &dates::LONGEST, &glossary::LONGEST].map(|known| known.beginning(text));
+        let numeral = numeral(text.get(..text.chars().next().map_or(0, char::len_utf8)).unwrap_or_default());
+        let all = listed.into_iter().chain(learnt).chain(numeral.map(|_| NUMERAL_MAX));
+        all.max().unwrap_or(0)
     }
 
     #[cfg(test)]
@@ -57,7 +79,7 @@ impl Dictionary {
     }
 
     fn concept<'w>(&self, word: &'w str) -> Option<&'w str> {
-        let is_known = || phrases::is_chinese(word) || dates::is_chinese(word) || self.0.contains(word);
+        let is_known = || phrases::is_chinese(word) || dates::is_chinese(word) || self.learnt.contains(word);
         glossary::chinese(word).or_else(|| is_known().then_some(word))
     }
 
@@ -92,8 +114,10 @@ impl Dictionary {
         let mut best: Vec<(usize, usize)> = vec![(usize::MAX, 0); letters + 1];
         best[0] = (0, 0);
         for from in 0..letters {
-            for to in from + 1..=letters.min(from + WORD_MAX) {
-                let cost = match (self.is_known(piece(from, to)), to - from) {
+            let longest = self.longest(&text[places[from]..]).min(WORD_MAX);
+            for to in from + 1..=letters.min(from + longest.max(1)) {
+                let is_known = to - from <= longest && self.is_known(piece(from, to));
+                let cost = match (is_known, to - from) {
                     (true, _) => 1,
                     (false, 1) => UNKNOWN_COST,
                     (false, _) => continue,

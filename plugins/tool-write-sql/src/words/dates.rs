@@ -1,7 +1,7 @@
 //! Phrases that mean days: `last 30 days`, `上个月`, `in 2025`.
 
 use super::Word;
-use super::index::{Index, index, members};
+use super::index::{Index, Longest, index, members};
 use super::phrases::length_here;
 use crate::calendar::{Day, Range, Unit};
 
@@ -170,27 +170,26 @@ const FISCAL_QUARTERS: &[(&str, i64)] = &[
     ("last fiscal quarter|the last fiscal quarter|previous fiscal quarter|上财季|上个财季|上一财季", -1),
 ];
 
+const WORDS: &[&[&str]] = &[
+    members!(WHOLE, 0),
+    members!(TO_DATE, 0),
+    members!(PARTS, 0),
+    members!(FISCAL, 0),
+    members!(FISCAL_QUARTERS, 0),
+    members!(FISCAL_TO_DATE, 0),
+    members!(WEEKENDS, 0),
+    members!(WEEKS, 0),
+    members!(FESTIVALS, 0),
+    members!(UNITS, 0),
+    LAST,
+    &["财年", "财政年度", "第", "双", "号"],
+];
+pub static LONGEST: Longest = Longest::of(WORDS);
+
 /// Whether it is a Chinese word here.
 pub fn is_chinese(word: &str) -> bool {
-    static WORDS: Index = index!(
-        &[
-            members!(WHOLE, 0),
-            members!(TO_DATE, 0),
-            members!(PARTS, 0),
-            members!(FISCAL, 0),
-            members!(FISCAL_QUARTERS, 0),
-            members!(FISCAL_TO_DATE, 0),
-            members!(WEEKENDS, 0),
-            members!(WEEKS, 0),
-            members!(FESTIVALS, 0),
-            members!(UNITS, 0),
-            LAST,
-            &["财年", "财政年度", "第", "双", "号"],
-        ],
-        "|",
-        ""
-    );
-    !word.is_ascii() && WORDS.has(word)
+    static KNOWN: Index = index!(WORDS, "|", "");
+    !word.is_ascii() && KNOWN.has(word)
 }
 
 /// The days that begin here, and their length in words.

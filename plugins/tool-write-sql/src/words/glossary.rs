@@ -1,6 +1,6 @@
 //! Synonyms in English and Chinese. The first English word of a line names the concept.
 
-use super::index::{Index, index, members};
+use super::index::{Index, Longest, index, members};
 
 /// English words, the concept first, and Chinese ones, with `|` between them. A longer Chinese word is matched before its
 /// parts.
@@ -144,6 +144,7 @@ const LINES: &[(&str, &str)] = &[
 /// The concepts of English words.
 static ENGLISH: Index = index!(&[members!(LINES, 0)], "|", "");
 static CHINESE: Index = index!(&[members!(LINES, 1)], "|", "");
+pub static LONGEST: Longest = Longest::of(&[members!(LINES, 1)]);
 
 /// The concept of an English word.
 pub fn english(word: &str) -> Option<&'static str> {

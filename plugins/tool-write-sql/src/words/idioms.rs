@@ -606,7 +606,7 @@ fn word_in_field(question: &str) -> Option<String> {
 }
 
 /// Where words stand as whole ones, from a place on. `lower`: the text in lower case.
-fn found(text: &str, lower: &str, words: &str, from: usize) -> Option<usize> {
+pub(super) fn found(text: &str, lower: &str, words: &str, from: usize) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     lower.get(from..)?.match_indices(words).map(|(at, _)| from + at).find(|at| {
         let (head, tail) = (&text[..*at], &text[at + words.len()..]);
@@ -619,7 +619,7 @@ fn found(text: &str, lower: &str, words: &str, from: usize) -> Option<usize> {
 }
 
 /// Whether what follows is within quotation marks.
-fn is_quoted(head: &str) -> bool {
+pub(super) fn is_quoted(head: &str) -> bool {
     let open = |begin: char, end: char| head.matches(begin).count() > head.matches(end).count();
     let letters: Vec<char> = head.chars().collect();
     // An apostrophe within a word is none.
@@ -636,7 +636,11 @@ fn is_quoted(head: &str) -> bool {
         || open('「', '」')
 }
 
-fn around(text: &str, before: &str, after: &str) -> Option<(usize, std::ops::Range<usize>, usize)> {
+pub(super) fn around(
+    text: &str,
+    before: &str,
+    after: &str,
+) -> Option<(usize, std::ops::Range<usize>, usize)> {
     let lower = text.to_ascii_lowercase();
     let start = found(text, &lower, before, 0)?;
     let inside = start + before.len();

@@ -100,6 +100,56 @@ pub const fn slots(entries: usize) -> usize {
     (2 * entries).next_power_of_two()
 }
 
+/// The length in characters of the longest word of lists by the hash of its first character: most texts do not begin with a
+/// word, and need not be looked for.
+pub struct Longest([u8; LONGEST_SLOTS]);
+
+const LONGEST_SLOTS: usize = 2048;
+
+impl Longest {
+    pub const fn of(groups: &[&[&str]]) -> Longest {
+        let mut longest = [0; LONGEST_SLOTS];
+        let mut group = 0;
+        while group < groups.len() {
+            let mut list = 0;
+            while list < groups[group].len() {
+                let bytes = groups[group][list].as_bytes();
+                let (mut begin, mut length, mut at) = (0, 0, 0);
+                while at <= bytes.len() {
+                    if at == bytes.len() || bytes[at] == b'|' {
+                        let slot = Longest::slot(bytes, begin, at);
+                        if length > longest[slot] {
+                            longest[slot] = length;
+                        }
+                        (begin, length) = (at + 1, 0);
+                    } else if bytes[at] & 0xc0 != 0x80 {
+                        length += 1;
+                    }
+                    at += 1;
+                }
+                list += 1;
+            }
+            group += 1;
+        }
+        Longest(longest)
+    }
+
+    /// In characters; 0: no word begins so.
+    pub fn beginning(&self, text: &str) -> usize {
+        usize::from(self.0[Longest::slot(text.as_bytes(), 0, text.len())])
+    }
+
+    const fn slot(bytes: &[u8], begin: usize, end: usize) -> usize {
+        let mut hash = 0;
+        let mut at = begin;
+        while at < end && (at == begin || bytes[at] & 0xc0 == 0x80) {
+            hash = hash * 67 + bytes[at] as usize;
+            at += 1;
+        }
+        hash % LONGEST_SLOTS
+    }
+}
+
 impl<const ENTRIES: usize, const SLOTS: usize> Table<ENTRIES, SLOTS> {
     pub const fn of(groups: &[&[&'static str]], between: &str, after: &str) -> Self {
         assert!(ENTRIES < u16::MAX as usize, "places have 16 bits");
@@ -205,7 +255,7 @@ const fn is_one_of(byte: u8, others: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Index;
+    use super::{Index, Longest};
 
     const LISTS: &[(&str, u8)] = &[("in all|in|各", 1), ("of|in", 2)];
 
@@ -217,6 +267,9 @@ mod tests {
         assert_eq!(found("各"), [("各", 0)]);
         assert_eq!(found("all"), [("all", 2)]);
         assert!(found("").is_empty() && found("i").is_empty() && found("in all").is_empty());
+
+        static LONGEST: Longest = Longest::of(&[members!(LISTS, 0)]);
+        assert_eq!(["inside", "各位", "为"].map(|text| LONGEST.beginning(text)), [6, 1, 0]);
 
         static WORDS: Index = index!(&[members!(LISTS, 0)], "| ", "");
         assert!(WORDS.has("all") && WORDS.has("of") && !WORDS.has("in all"));

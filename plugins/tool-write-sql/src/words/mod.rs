@@ -6,6 +6,7 @@ pub mod english;
 pub mod glossary;
 pub mod idioms;
 mod index;
+pub mod paraphrases;
 pub mod peoples;
 pub mod phrases;
 pub mod short;

@@ -1,7 +1,7 @@
 //! Phrases that are operators.
 
 use super::Word;
-use super::index::{Index, index, members};
+use super::index::{Index, Longest, index, members};
 use crate::calendar::{Cycle, Unit};
 
 /// An aggregate function.
@@ -464,11 +464,11 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Each1(Unit::Quarter),
     ),
     ("which quarter|what quarter|in which quarter", Op::WhichUnit(Unit::Quarter)),
-    ("quarter", Op::Unit(Unit::Quarter)),
-    ("day", Op::Unit(Unit::Day)),
-    ("week", Op::Unit(Unit::Week)),
-    ("month", Op::Unit(Unit::Month)),
-    ("year", Op::Unit(Unit::Year)),
+    ("quarter|quarters", Op::Unit(Unit::Quarter)),
+    ("day|days", Op::Unit(Unit::Day)),
+    ("week|weeks", Op::Unit(Unit::Week)),
+    ("month|months", Op::Unit(Unit::Month)),
+    ("year|years", Op::Unit(Unit::Year)),
     ("trend|trends|over time|trend of|trend in|evolution|development|changed over time", Op::Trend),
     ("all|all the|all of the|any of the|every one of", Op::All),
 ];
@@ -503,7 +503,7 @@ const CHINESE: &[(&str, Op)] = &[
     ("中位数|中位值|中位", Op::MakeBefore(Median)),
     ("比较|相比|对比|比起来|相比较|比", Op::ComparedWith),
     ("前一天|前一日", Op::Earlier(Earlier::Unit(Unit::Day))),
-    ("前一周|上一周|再上周|再上一周", Op::Earlier(Earlier::Unit(Unit::Week))),
+    ("前一周|上一周|再上周|再上一周|再前一周|再前一个星期", Op::Earlier(Earlier::Unit(Unit::Week))),
     ("前一个月|上一个月|再上个月|再前一个月|前一月", Op::Earlier(Earlier::Unit(Unit::Month))),
     ("前一季度|前一个季度|再上个季度", Op::Earlier(Earlier::Unit(Unit::Quarter))),
     ("前一年|上一年|去年同期|上年同期|同期|上年同月|去年同月", Op::Earlier(Earlier::Year)),
@@ -572,7 +572,7 @@ const CHINESE: &[(&str, Op)] = &[
     ("每周|按周|每星期|逐周", Op::Each1(Unit::Week)),
     ("每月|按月|每个月|逐月|各月", Op::Each1(Unit::Month)),
     ("每季度|按季度|每个季度|各季度|逐季|按季|各财季|按财季|每财季|每个财季", Op::Each1(Unit::Quarter)),
-    ("哪个季度|哪一季度|哪季度", Op::WhichUnit(Unit::Quarter)),
+    ("哪个季度|哪一季度|哪季度|哪些季度|哪几个季度", Op::WhichUnit(Unit::Quarter)),
     ("每年|按年|逐年|各年|各财年|按财年|每财年|每个财年", Op::Each1(Unit::Year)),
     (
         "按星期|按周几|按星期几|各星期|每个星期几|一周中每天|一周各天|按工作日",
@@ -590,10 +590,10 @@ const CHINESE: &[(&str, Op)] = &[
     ("每周日|每个周日|每个星期日|每个星期天", Op::On(SUNDAYS)),
     ("按小时|每小时|各小时|每个小时|分时段|按时段|各时段|每个时段", Op::Cycle(Cycle::Hour, false)),
     ("几点|哪个时段|哪个小时|几点钟|哪个钟头", Op::Cycle(Cycle::Hour, true)),
-    ("哪天|哪一天|哪日", Op::WhichUnit(Unit::Day)),
-    ("哪周|哪一周|哪个星期", Op::WhichUnit(Unit::Week)),
-    ("哪个月|哪一个月|哪月", Op::WhichUnit(Unit::Month)),
-    ("哪年|哪一年", Op::WhichUnit(Unit::Year)),
+    ("哪天|哪一天|哪日|哪些天|哪几天|哪些日期", Op::WhichUnit(Unit::Day)),
+    ("哪周|哪一周|哪个星期|哪些周|哪几周", Op::WhichUnit(Unit::Week)),
+    ("哪个月|哪一个月|哪月|哪些月|哪几个月|哪些月份", Op::WhichUnit(Unit::Month)),
+    ("哪年|哪一年|哪些年|哪几年", Op::WhichUnit(Unit::Year)),
     ("趋势|走势|变化|变化趋势|趋势图|走势图|变化情况", Op::Trend),
     ("所有|全部|全体", Op::All),
 ];
@@ -656,6 +656,8 @@ pub fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
         rest = rest.strip_prefix(' ')?;
     }
 }
+
+pub static LONGEST: Longest = Longest::of(&[members!(CHINESE, 0)]);
 
 /// Whether it is a Chinese word here.
 pub fn is_chinese(word: &str) -> bool {

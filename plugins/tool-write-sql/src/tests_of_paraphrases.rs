@@ -1,0 +1,96 @@
+//! Questions that are understood in other words, and calendar units with a condition.
+
+use crate::answer::{answer_after, answer_of};
+use crate::calendar::Day;
+use crate::known::Known;
+use crate::testing::company;
+use crate::tests_of_managers::each;
+
+#[test]
+fn questions_are_understood_in_other_words() {
+    let revenue = "SUM(\"dwd_order_details\".\"sales_amount\")";
+    let by_revenue = format!("ORDER BY {revenue} DESC");
+    let by_month = "'start of month') ORDER BY COUNT(*) DESC";
+    let days = "GROUP BY date(\"ods_orders\".\"ordered_at\") ORDER BY COUNT(*) DESC";
+    each(
+        &company(),
+        &[
+            (&["best week for revenue", "业绩最好的月份", "上个月卖得最好的一天"], Some(&by_revenue)),
+            (&["What is our best month by orders?"], Some(by_month)),
+            (&["second busiest day", "the second busiest day for orders"], Some(days)),
+            (&["number two customer by revenue"], Some("LIMIT 1 OFFSET 1")),
+            (&["营收最高的三天", "哪3天的销售额最高"], Some("LIMIT 3")),
+            (
+                &["buyers per city", "How many buyers per city?"],
+                Some("COUNT(DISTINCT \"ods_customers\".\"customer_id\")"),
+            ),
+            (&["products cheaper than 50", "products cheaper than 50元"], Some("\"price\" < 50")),
+            (&["orders above 1000元"], Some("\"order_amount\" > 1000")),
+            (&["有多少500元以上的订单"], Some("\"order_amount\" >= 500")),
+            (&["Is revenue going up?", "how are sales doing"], Some("'start of month'")),
+            (&["姓王的客户"], Some("= '王'")),
+            (&["带“茶”字的商品", "商品名里带茶字的有哪些"], Some("茶")),
+            (&["\"buyers\" per city", "buyers of something odd", "best customer of the best week"], None),
+        ],
+    );
+}
+
+#[test]
+fn calendar_units_have_conditions_on_their_numbers() {
+    let having = |number: &str| format!("HAVING {number}");
+    let (count, sum) =
+        (having("COUNT(*) > 85"), having("SUM(\"dwd_order_details\".\"sales_amount\") > 50000"));
+    each(
+        &company(),
+        &[
+            (
+                &[
+                    "which day had more than 85 orders",
+                    "Which days had more than 85 orders?",
+                    "哪天订单数超过85",
+                ],
+                Some(&count),
+            ),
+            (&["订单数超过85的有哪些天", "哪些天订单数量超过85"], Some(&count)),
+            (&["which month had revenue over 50000", "哪些月份销售额超过5万"], Some(&sum)),
+            // Days without orders are not in the table.
+            (
+                &[
+                    "which day had fewer than 5 orders",
+                    "orders per day over 500",
+                    "orders per day with more than 85 orders",
+                ],
+                None,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn weekends_stand_beside_working_days() {
+    let (company, today) = (company(), Day::read("2026-07-19").unwrap());
+    let known = Known::of(&company);
+    let of = |question: &str| answer_of(question, &known, today).map(|answer| answer.measures);
+    assert_eq!(
+        of("weekend vs weekday revenue").unwrap(),
+        ["total sales amount on weekends", "total sales amount on weekdays"]
+    );
+    assert_eq!(of("上个月周末和工作日的订单数对比").unwrap(), ["周末订单数", "工作日订单数"]);
+    assert!(of("weekend vs weekday revenue per city").is_err());
+}
+
+#[test]
+fn what_was_read_as_other_words_is_said() {
+    let (company, today) = (company(), Day::read("2026-07-19").unwrap());
+    let known = Known::of(&company);
+    let answer = answer_of("buyers per city", &known, today).unwrap();
+    assert!(
+        answer.explanation.contains("\"buyers\" was read as \"customers who ordered\""),
+        "{}",
+        answer.explanation
+    );
+    assert_eq!(answer.doubts, 2);
+    let earlier = ["上个月的销售额".to_owned()];
+    let answer = answer_after("再上个月呢", &earlier, &known, today).unwrap();
+    assert!(answer.sql.contains("'2026-05-01'"), "{}", answer.sql);
+}
