@@ -23,7 +23,7 @@ use crate::understand::meaning::{Filter, Group, Meaning, Measure, Test, Unclear}
 use crate::understand::names::Named;
 use crate::understand::side_by_side::say_the_same;
 use crate::understand::{self, Read, Several};
-use crate::words::chinese::is_han;
+pub use crate::words::chinese::is_chinese;
 use crate::words::paraphrases::{self, paraphrase};
 use crate::words::phrases::{Chart, Func};
 
@@ -57,11 +57,6 @@ pub struct Answer {
     pub doubts: u32,
     /// The chart that the question wishes.
     pub chart: Option<Chart>,
-}
-
-/// Whether a text is Chinese.
-pub fn is_chinese(text: &str) -> bool {
-    text.chars().any(is_han)
 }
 
 /// SQL for a question.
@@ -170,6 +165,7 @@ impl<'m> Conversation<'m> {
             return Err(Unclear::Shape);
         }
         let begins_anew = match &alone {
+            Ok(_) if said.begins_with_pronoun() => false,
             Ok(alone) if said.takes_away() || said.refers() && alone.meaning.tables.is_empty() => false,
             Ok(alone) => {
                 is_whole(alone)
@@ -237,14 +233,17 @@ pub fn reading(question: &str, word: &str, thing: &Named, known: &Known<'_>, tod
 /// Understands a question by itself, or in other words.
 fn understood(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {
     let unclear = match understood_as_said(question, known, today) {
-        Err(unclear) if !matches!(unclear, Unclear::Ambiguous(_) | Unclear::NoDay(_)) => unclear,
+        Err(unclear) if !matches!(unclear, Unclear::NoDay(_)) => unclear,
         other => return other,
     };
     if let Some(sides) = sides(question, known, today) {
         return Ok(sides);
     }
     let Some(other) = paraphrase(question) else { return Err(unclear) };
-    let Ok(mut understood) = understood_as_said(&other.text, known, today) else { return Err(unclear) };
+    let found = understood_as_said(&other.text, known, today).ok();
+    let Some(mut understood) = found.or_else(|| sides(&other.text, known, today)) else {
+        return Err(unclear);
+    };
     understood.repaired.splice(..0, other.said);
     Ok(understood)
 }
@@ -456,8 +455,12 @@ impl Understood {
     ) -> Option<Understood> {
         let read = understand::read(&follow::bare(message), known, today);
         let labels = Labels { schema: known.schema, chinese: is_chinese(message) };
-        if let Some(func) = follow::other_function(message) {
-            let meaning = follow::with_function(&self.meaning, func)?;
+        let other = match (follow::other_function(message), follow::other_end(message)) {
+            (Some(func), _) => Some(follow::with_function(&self.meaning, func)?),
+            (None, Some(greatest)) => Some(follow::with_end(&self.meaning, greatest)?),
+            (None, None) => None,
+        };
+        if let Some(meaning) = other {
             let query = plan::plan(known, meaning.clone(), labels, today).ok()?;
             return Some(Understood::alone(meaning, query, Vec::new(), self.is_chosen));
         }

@@ -25,6 +25,9 @@ const TRIED_MAX: usize = 30;
 /// Words before an unknown one that go with it.
 const LEADS: [&str; 7] = ["by", "per", "from", "in", "with", "of", "for"];
 
+/// Words for what is first.
+const RANKS: [&str; 6] = ["most", "best", "highest", "biggest", "top ", "最"];
+
 /// Questions near to one that was refused, the nearest first: with a value that it nearly names, without its unknown words,
 /// of the numbers and kinds that it names; then about the tables that it names, or else about the first ones. None is tried
 /// when it `is_late`.
@@ -43,7 +46,11 @@ pub fn questions(
     tables.retain(is_detail);
     let unknown = read.unknown();
     let mended = with_near_values(question, &read.unknown_values(), known);
-    let parts = of_parts(&read.parts(schema), schema, chinese);
+    let lower = question.to_lowercase();
+    let ranks = RANKS.iter().any(|word| lower.contains(word));
+    let mut parts = read.parts(schema);
+    parts.tables.retain(is_detail);
+    let parts = of_parts(&parts, schema, ranks, chinese);
     let mut offered = Offered { known, today, is_late, questions: Vec::new(), queries: Vec::new() };
     for one in mended.into_iter().take(TRIED_MAX) {
         offered.take(one, false);
@@ -132,7 +139,9 @@ fn without(question: &str, unknown: &[String]) -> Option<String> {
 }
 
 /// Questions of the numbers, kinds, tables and days that a question names.
-fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
+///
+/// `ranks`: what is first is asked for.
+fn of_parts(parts: &Parts, schema: &Schema, ranks: bool, chinese: bool) -> Vec<String> {
     let labels = Labels { schema, chinese };
     let field = |place: &Place| labels.field(*place).replace('_', " ");
     // A year of four digits may be a number, and a half one of something else.
@@ -146,7 +155,9 @@ fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
         let total = if chinese { format!("总{}", field(place)) } else { format!("total {}", field(place)) };
         // Not `sold`.
         let is_noun = |said: &&String| {
-            !["sold", "paid", "spent", "made"].contains(&said.as_str()) && !said.ends_with("ed")
+            let said = said.to_lowercase();
+            let is_verb = said.ends_with("ed") || said.ends_with("ing");
+            !is_verb && !["sold", "sell", "sells", "paid", "spent", "made"].contains(&said.as_str())
         };
         said.iter().filter(is_noun).map(|said| said.to_lowercase()).chain([total]).collect()
     };
@@ -155,6 +166,11 @@ fn of_parts(parts: &Parts, schema: &Schema, chinese: bool) -> Vec<String> {
     let mut questions = Vec::new();
     for names in &numbers {
         for (kind, number) in kinds.iter().flat_map(|kind| names.iter().map(move |number| (kind, number))) {
+            let ranking = match chinese {
+                true => format!("{days}{number}最高的{kind}"),
+                false => format!("{kind} with the highest {number} {days}"),
+            };
+            questions.extend(Some(ranking).filter(|_| ranks));
             questions.push(match chinese {
                 true => format!("{days}每个{kind}的{number}"),
                 false => format!("{number} per {kind} {days}"),

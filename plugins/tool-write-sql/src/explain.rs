@@ -5,13 +5,26 @@ use crate::labels::{self, Labels, sign};
 use crate::plan::ROWS_MAX;
 use crate::plan::query::{Column, Derived, Expr, FirstOfEach, Periods, Query, Related};
 use crate::schema::{Kind, Place, Schema};
+use crate::scope::scope;
 use crate::sql::{WEEKDAYS, WEEKDAYS_CHINESE};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words;
 use crate::words::phrases::{Func, Part};
 
-/// A short heading for an answer.
+/// The most columns of rows that a heading names.
+const COLUMNS_NAMED: usize = 3;
+
+/// A short heading for an answer: its numbers, what they are for each of, and of which rows and days.
 pub fn title(query: &Query, labels: Labels<'_>) -> String {
+    let (numbers, scope) = (numbers(query, labels), scope(query, labels));
+    match (scope.is_empty(), labels.chinese) {
+        (true, _) => numbers,
+        (false, true) => format!("{numbers}（{}）", scope.join("，")),
+        (false, false) => format!("{numbers} ({})", scope.join(", ")),
+    }
+}
+
+fn numbers(query: &Query, labels: Labels<'_>) -> String {
     let names = |measure: bool| -> Vec<&str> {
         query
             .columns
@@ -22,10 +35,21 @@ pub fn title(query: &Query, labels: Labels<'_>) -> String {
     };
     let (numbers, others) = (names(true), names(false));
     let unit = query.calendar.filter(|_| query.averaged.is_none()).map(|(unit, _)| labels.unit(unit));
-    let over: Vec<&str> = unit.into_iter().chain(others.iter().copied()).collect();
+    let said = |name: &str| if labels.chinese { name.to_owned() } else { name.replace('_', " ") };
+    let over: Vec<String> = unit.into_iter().chain(others.iter().copied()).map(said).collect();
+    let table = said(&labels.table(query.from));
+    // Rows by their names, or with more than a heading has room for.
+    let is_title = |column: &Column| match column.expr {
+        Expr::Field(place) => labels.schema.title(query.from) == Some(place),
+        _ => false,
+    };
+    let is_named = matches!(&query.columns[..], [only] if is_title(only));
+    if numbers.is_empty() && (is_named || over.len() > COLUMNS_NAMED) {
+        return table;
+    }
     match (numbers.is_empty(), over.is_empty(), labels.chinese) {
-        (true, _, true) => format!("{}：{}", labels.table(query.from), over.join("、")),
-        (true, _, false) => format!("{} of {}", over.join(", "), labels.table(query.from)),
+        (true, _, true) => format!("{table}：{}", over.join("、")),
+        (true, _, false) => format!("{} of {table}", over.join(", ")),
         (false, true, true) => numbers.join("、"),
         (false, true, false) => numbers.join(", "),
         (false, false, true) => format!("各{}的{}", over.join("、"), numbers.join("、")),
@@ -276,6 +300,21 @@ impl Teller<'_> {
             }
             Expr::Part(place) => {
                 format!("is the percentage of the sum of {}, counting {share}", self.place(place))
+            }
+            Expr::Per(sum, each) => {
+                let number = match (sum, self.chinese) {
+                    (Some(sum), true) => format!("{} 的合计", self.place(sum)),
+                    (Some(sum), false) => format!("the sum of {}", self.place(sum)),
+                    (None, true) => "行数".to_owned(),
+                    (None, false) => "the number of rows".to_owned(),
+                };
+                match self.chinese {
+                    true => format!("为{number}除以 {} 的不同值个数", self.place(each)),
+                    false => format!(
+                        "is {number}, divided by the number of different values of {}",
+                        self.place(each)
+                    ),
+                }
             }
             Expr::Rows => self.say("counts rows", "为行数"),
             Expr::Present(place) if self.chinese => format!("为 {} 的行数，没有的计为 0", self.place(place)),

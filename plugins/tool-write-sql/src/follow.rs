@@ -81,6 +81,8 @@ const FUNCS: &[(&str, Func)] = &[
 /// Words that stand for the earlier question or what it was about.
 const PRONOUNS: &[&str] =
     &["it", "them", "those", "they", "their", "these", "this one", "the result", "the results"];
+/// Chinese words that stand for what the earlier question was about, at the beginning of a message.
+const PRONOUNS_CHINESE: [&str; 8] = ["他们", "她们", "它们", "这些", "那些", "其中", "这个", "那个"];
 /// Words that say that something is one more.
 const ADDS: &[&str] = &[
     "also",
@@ -159,7 +161,13 @@ impl<'m> Message<'m> {
 
     /// Whether it speaks of something that only the earlier question names.
     pub fn refers(self) -> bool {
-        PRONOUNS.iter().any(|word| has_words(&self.text.to_lowercase(), word))
+        self.begins_with_pronoun() || PRONOUNS.iter().any(|word| has_words(&self.text.to_lowercase(), word))
+    }
+
+    /// `他们一共下了多少单`
+    pub fn begins_with_pronoun(self) -> bool {
+        let text = self.text.trim_start_matches(['那', '，', ' ']);
+        PRONOUNS_CHINESE.iter().any(|word| text.starts_with(word))
     }
 
     /// Whether it is a few words that mean a whole question only by chance.
@@ -253,6 +261,53 @@ pub fn bare(message: &str) -> String {
 pub fn other_function(message: &str) -> Option<Func> {
     let bare = bare(message).to_lowercase();
     FUNCS.iter().find(|(word, _)| *word == bare).map(|(_, func)| *func)
+}
+
+/// Whether a message asks for the other end of an answer: true for the greatest.
+pub fn other_end(message: &str) -> Option<bool> {
+    const WORST: [&str; 10] = [
+        "worst",
+        "the worst",
+        "lowest",
+        "the lowest",
+        "weakest",
+        "the weakest",
+        "最差的",
+        "最差",
+        "最低的",
+        "最少的",
+    ];
+    const BEST: [&str; 9] = [
+        "best",
+        "the best",
+        "highest",
+        "the highest",
+        "strongest",
+        "the strongest",
+        "最好的",
+        "最高的",
+        "最多的",
+    ];
+    let bare = bare(message).to_lowercase();
+    let bare = bare.as_str();
+    WORST.contains(&bare).then_some(false).or_else(|| BEST.contains(&bare).then_some(true))
+}
+
+/// The earlier question with the other end of its ranking; of an answer that ranks nothing with the first of its groups.
+pub fn with_end(earlier: &Meaning, greatest: bool) -> Option<Meaning> {
+    let mut meaning = earlier.clone();
+    let by = match (earlier.rank.or(earlier.order), &earlier.measures[..]) {
+        (Some((by, _)), _) => by,
+        (None, [measure]) if !earlier.groups.is_empty() => {
+            meaning.limit = Some(1);
+            By::Measure(*measure)
+        }
+        _ => return None,
+    };
+    meaning.order = None;
+    meaning.rank = Some((by, greatest));
+    (meaning.place, meaning.top, meaning.least, meaning.one) = (None, false, false, true);
+    (meaning != *earlier).then_some(meaning)
 }
 
 /// The earlier question with another function of its only number.

@@ -160,6 +160,15 @@ impl Labels<'_> {
         }
     }
 
+    /// `number of days`
+    pub fn number_of_units(&self, unit: Unit) -> String {
+        match (unit, self.chinese) {
+            (Unit::Day, true) => "天数".to_owned(),
+            (unit, true) => format!("{}数", self.unit(unit)),
+            (unit, false) => format!("number of {}s", self.unit(unit)),
+        }
+    }
+
     pub fn unit(&self, unit: Unit) -> &'static str {
         match (unit, self.chinese) {
             (Unit::Day, true) => "日期",

@@ -19,6 +19,7 @@ mod labels;
 mod naming;
 mod plan;
 pub mod schema;
+mod scope;
 mod sources;
 mod sql;
 mod sums;
@@ -61,7 +62,7 @@ const FISCAL_MONTH: &str = "fiscalYearBegins";
 /// The members of a query, for a model.
 const QUERY_MEMBERS: &str = "instead of a question: a query as data. `from`: a table; `join`: [{table, on: [\"a.b_id\", \"b.id\"]}]; \
     `columns`: [{name, and one of field, rows: true, sum, average, least, greatest, median, present, different: \"table.field\", start: \
-    day|week|month|quarter|year or cycle: weekday|hour, with of}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
+    day|week|month|quarter|year or cycle: weekday|hour, with of; beside sum or rows: true, per: \"table.field\" divides by the number of its values}]; `where`: [{field, and one of in, notIn: [texts], equal, notEqual, more, atLeast, less, \
     atMost: number or {average: \"all\"}, among: [numbers], between: [a, b], from/before: \"yyyy-MM-dd\", contains, beginsWith, endsWith: text, weekdays: [1..7], anyOf: \
     [tests], present: true}]; `groupBy` (by default the columns that are no numbers); `having`: [{number: {rows: true}, more: 5}]; `order`: [{sum: \"t.f\", descending: true}]; \
     `limit`, `offset` (rows before the first one that is shown); `every`: {unit, of, from, before} for a row of each calendar unit; \

@@ -8,6 +8,7 @@ use crate::calendar::Day;
 use crate::catalogue::{Offered, Source};
 use crate::known::Known;
 use crate::understand::meaning::Unclear;
+use crate::understand::named_tables;
 use crate::{could, explain, which};
 
 /// Data sources that are tried before an answer is chosen, the preferred one first.
@@ -71,10 +72,15 @@ pub fn best(
         answers = tagged(asked, &mut refused);
     }
     // The refusal of a source that knows more of the words is more useful, and so are its questions.
-    refused.sort_by_key(|(_, unclear)| match unclear {
-        Unclear::Words(words) => words.len(),
-        Unclear::Word(_) => 1,
-        _ => 0,
+    // One that names nothing of the question's is not asked.
+    refused.sort_by_key(|(source, unclear)| {
+        let named = named_tables(asked.words, &Known::of(&source.schema), asked.today);
+        let unknown = match unclear {
+            Unclear::Words(words) => words.len(),
+            Unclear::Word(_) => 1,
+            _ => 0,
+        };
+        (named.is_empty(), unknown)
     });
     match chosen(answers, preferred) {
         Ok(Some(found)) => Ok(found),
@@ -138,8 +144,9 @@ fn refusal(asked: &Asked<'_>, refused: &[(Source, Unclear)], preferred: Option<&
         }
     }
     let mut could: Vec<(String, String)> = Vec::new();
+    // Those of one source: what it nearly knows says which one was meant.
     for (source, _) in refused {
-        if could.len() >= could::QUESTIONS_MAX {
+        if !could.is_empty() {
             break;
         }
         let offered = could::questions(question, &Known::of(&source.schema), today, chinese, &is_late);

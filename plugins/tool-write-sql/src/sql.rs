@@ -270,6 +270,13 @@ impl Writer<'_> {
                     Func::Greatest => format!("MAX({number})"),
                 }
             }
+            Expr::Per(sum, each) => {
+                let part = sum.map_or_else(
+                    || format!("COUNT({})", only("1")),
+                    |place| format!("SUM({})", only(&self.number(place))),
+                );
+                self.dialect.ratio(&part, &format!("COUNT(DISTINCT {})", only(&self.field(each))))
+            }
             Expr::Share(_) => self
                 .dialect
                 .average(&only(&format!("CASE WHEN {} THEN 100.0 ELSE 0.0 END", self.share_condition()))),
@@ -588,6 +595,11 @@ impl Writer<'_> {
                     Func::Least => format!("MIN({number})"),
                     Func::Greatest => format!("MAX({number})"),
                 }
+            }
+            Expr::Per(sum, each) => {
+                let part =
+                    sum.map_or_else(|| "COUNT(*)".to_owned(), |place| format!("SUM({})", self.number(place)));
+                self.dialect.ratio(&part, &format!("COUNT(DISTINCT {})", self.field(each)))
             }
             Expr::Share(_) if let Some(whole) = self.whole => {
                 let count = |condition: &str| format!("SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)");

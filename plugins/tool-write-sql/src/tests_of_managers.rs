@@ -130,7 +130,6 @@ fn what_nearly_fits_is_refused() {
                 "customers in Wuhen",
                 "revenge last month",
                 "有多少单位",
-                "有多少买家",
                 "How many on average does a customer order?",
             ],
             None,

@@ -36,6 +36,39 @@ fn questions_are_understood_in_other_words() {
 }
 
 #[test]
+fn everyday_words_are_understood() {
+    let sum = "SUM(\"dwd_order_details\".\"sales_amount\")";
+    each(
+        &company(),
+        &[
+            (
+                &["What did we take yesterday?", "昨天生意怎么样?", "昨天卖了多少"],
+                Some(&format!("SELECT {sum}")),
+            ),
+            (&["Which day in June was the weakest?", "六月份最差的一天是哪天?"], Some("LIMIT 1")),
+            (&["Show me the last 10 orders"], Some("\"ordered_at\" DESC LIMIT 10")),
+            (&["Orders over 2000 yuan", "2000元以上的订单"], Some("\"order_amount\" >")),
+            (
+                &["Compare this month with last month", "这个月跟上个月比怎么样?", "6月比5月多卖了多少?"],
+                Some("CASE WHEN"),
+            ),
+            (&["上海和北京哪个卖得好?", "上海和北京的销售额差多少?"], Some("IN (")),
+            (&["哪个城市卖得最好?", "哪个城市销售额最高?", "哪个城市买绿茶最多?"], Some("\"city\"")),
+            (&["Average daily sales in June", "六月平均每天卖多少?"], Some("AVG(")),
+            (&["What's the running total of sales this month?"], Some("OVER (")),
+            (
+                &["Revenue per customer by city", "average orders per customer by city"],
+                Some("/ NULLIF(COUNT(DISTINCT "),
+            ),
+            (&["How many days had sales above 40000?", "有多少天销售额超过4万?"], Some("SELECT COUNT(*)")),
+            (&["List all our green tea with prices", "列出所有绿茶和价格"], Some("\"product_name\"")),
+            (&["上个月一千块以上的订单有几笔?"], Some(">= 1000")),
+            (&["average daily order value", "How many days?", "orders per customer by channel"], None),
+        ],
+    );
+}
+
+#[test]
 fn calendar_units_have_conditions_on_their_numbers() {
     let having = |number: &str| format!("HAVING {number}");
     let (count, sum) =
@@ -93,4 +126,50 @@ fn what_was_read_as_other_words_is_said() {
     let earlier = ["上个月的销售额".to_owned()];
     let answer = answer_after("再上个月呢", &earlier, &known, today).unwrap();
     assert!(answer.sql.contains("'2026-05-01'"), "{}", answer.sql);
+}
+
+#[test]
+fn the_other_end_of_an_answer_can_be_asked_for() {
+    let (company, today) = (company(), Day::read("2026-07-19").unwrap());
+    let known = Known::of(&company);
+    let after = |earlier: &str, message: &str| answer_after(message, &[earlier.to_owned()], &known, today);
+    let answer = after("Which category sells best?", "and the worst?").unwrap();
+    assert!(answer.sql.contains("ORDER BY SUM(\"dwd_order_details\".\"sales_amount\"), "), "{}", answer.sql);
+    let answer = after("卖得最好的城市", "最差的呢").unwrap();
+    assert!(answer.sql.ends_with("LIMIT 1"), "{}", answer.sql);
+    assert!(after("Revenue last month", "and the worst?").is_err());
+}
+
+#[test]
+fn the_first_of_a_ranking_are_the_greatest() {
+    let sum = "ORDER BY SUM(\"dwd_order_details\".\"sales_amount\")";
+    each(
+        &company(),
+        &[
+            (&["Rank the cities by sales", "Sort the cities by sales"], Some(&format!("{sum} DESC"))),
+            (&["Rank the top 5 cities by sales"], Some("DESC LIMIT 5")),
+            (&["Sort the cities by sales in ascending order"], Some(&format!("{sum}, "))),
+            (&["best selling product of customers in Beijing"], Some(&format!("{sum} DESC"))),
+            (
+                &["Sales in the first week of June"],
+                Some(">= '2026-06-01' AND \"dwd_order_details\".\"order_date\" < '2026-06-08'"),
+            ),
+            // The channels are those of orders, and so are the days.
+            (&["Customers per channel in June"], Some("\"ods_orders\".\"ordered_at\" >= '2026-06-01'")),
+            (&["Who bought the most green tea?"], Some("\"customer_name\"")),
+        ],
+    );
+}
+
+#[test]
+fn pronouns_stand_for_what_was_asked_before() {
+    let (company, today) = (company(), Day::read("2026-07-19").unwrap());
+    let known = Known::of(&company);
+    let after = |message: &str| answer_after(message, &["北京有多少客户".to_owned()], &known, today);
+    for message in ["他们总共花了多少钱？", "他们一共下了多少单？", "这些客户的销售额是多少？"]
+    {
+        let sql = after(message).map(|answer| answer.sql).unwrap_or_default();
+        assert!(sql.is_empty() || sql.contains("Beijing"), "{message}: {sql}");
+    }
+    assert!(after("他们一共下了多少单？").is_ok());
 }

@@ -207,6 +207,10 @@ impl Teller<'_> {
             Expr::Present(place) => json!({"present": self.schema.full_name(place)}),
             Expr::Different(place) => json!({"different": self.schema.full_name(place)}),
             Expr::Made(func, place) => json!({word_of(&FUNCS, func): self.schema.full_name(place)}),
+            Expr::Per(Some(sum), each) => {
+                json!({"sum": self.schema.full_name(sum), "per": self.schema.full_name(each)})
+            }
+            Expr::Per(None, each) => json!({"rows": true, "per": self.schema.full_name(each)}),
             Expr::Share(place) => json!({"share": self.schema.full_name(place)}),
             Expr::Part(place) => json!({"part": self.schema.full_name(place)}),
             Expr::Start(unit, place) => json!({"start": unit.word(), "of": self.schema.full_name(place)}),

@@ -38,7 +38,11 @@ impl Planner<'_> {
             return;
         }
         let counted = if let By::Measure(measure) = by { Some(measure.table()) } else { None };
-        let is_thing = |table: &usize| Group::Table(*table) != group && Some(*table) != counted;
+        // `best selling product of silver members`: the members are not what is ranked.
+        let has_condition = |table: usize| meaning.filters.iter().any(|filter| filter.place.table == table);
+        let is_condition = |table: usize| matches!(group, Group::Table(_)) && has_condition(table);
+        let is_thing =
+            |table: &usize| Group::Table(*table) != group && Some(*table) != counted && !is_condition(*table);
         let kind = meaning
             .items
             .iter()

@@ -44,7 +44,15 @@ impl Planner<'_> {
         else {
             return;
         };
-        let [entity] = meaning.tables[..] else { return };
+        // `best selling product of silver members`: the members only say whose sales count.
+        let has_condition =
+            |table: &&usize| meaning.filters.iter().any(|filter| filter.place.table == **table);
+        let others: Vec<usize> =
+            meaning.tables.iter().filter(|table| !has_condition(table)).copied().collect();
+        let entity = match (&meaning.tables[..], &others[..]) {
+            ([only], _) | (_, [only]) => *only,
+            _ => return,
+        };
         let is_of_others = place.table != entity
             && meaning.items.is_empty()
             && self.has_one(place.table, entity)
@@ -225,6 +233,46 @@ impl Planner<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `revenue per customer by city`: of the customers of each city, on average.
+    pub(super) fn number_per_thing(&mut self) {
+        let meaning = &self.meaning;
+        let is_thing = |group: &&Group| matches!(group, Group::Table(_));
+        let mut things = meaning.groups.iter().filter(is_thing);
+        let (Some(Group::Table(thing)), None) = (things.next(), things.next()) else { return };
+        let thing = *thing;
+        let is_of_thing = |group: &Group| {
+            matches!(group, Group::Table(_)) || matches!(group, Group::Field(place) if place.table == thing)
+        };
+        let is_plain = meaning.unit.is_none()
+            && !meaning.trend
+            && meaning.cycle.is_none()
+            && meaning.rank.is_none()
+            && meaning.order.is_none()
+            && meaning.limit.is_none()
+            && meaning.having.is_empty()
+            && meaning.against.is_none();
+        let says = (meaning.per || meaning.averages_groups) && self.each.is_none();
+        if !says || !is_plain || meaning.groups.len() < 2 || !meaning.groups.iter().all(is_of_thing) {
+            return;
+        }
+        let flows = |place: Place| place.table != thing && sums::flows(self.schema.field(place));
+        let measure = match (&meaning.measures[..], &meaning.items[..]) {
+            ([Measure::Made(Func::Sum | Func::Average, place)], []) | ([], [place]) if flows(*place) => {
+                Measure::Made(Func::Sum, *place)
+            }
+            ([count @ Measure::Count(table)], []) if *table != thing => *count,
+            _ => return,
+        };
+        let link = self.links.direct(measure.table(), thing).filter(|link| link.parent.table == thing);
+        let Some(link) = link else { return };
+        self.per_each = Some((thing, link.child));
+        self.meaning.measures = vec![measure];
+        self.meaning.items.clear();
+        self.meaning.groups.retain(|group| !matches!(group, Group::Table(_)));
+        self.meaning.averages_groups = false;
+        self.meaning.per = false;
     }
 
     /// `orders last month`: their number, unless it asks for a list.
@@ -572,10 +620,10 @@ impl Planner<'_> {
         // `shops that are hiring employees`: the table between those two.
         let between =
             |table: &usize| grouped.iter().any(|group| way(*group).iter().any(|step| step.to() == *table));
-        // `the most popular channel among gold members`
-        let has_condition = |table: &usize| {
-            meaning.common.is_some() && meaning.filters.iter().any(|filter| filter.place.table == *table)
-        };
+        // `the most popular channel among gold members`, `the best selling product of gold members`
+        let ranks_things = meaning.common.is_some() || matches!(meaning.groups[..], [Group::Table(_)]);
+        let has_condition =
+            |table: &usize| ranks_things && meaning.filters.iter().any(|filter| filter.place.table == *table);
         if ranked
             && !others.iter().all(|table| grouped.contains(table) || between(table) || has_condition(table))
             && meaning.rank.is_some()

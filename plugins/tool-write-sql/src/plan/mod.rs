@@ -43,6 +43,8 @@ struct Planner<'a> {
     beyond: Vec<usize>,
     /// What a ranking is made for each of.
     each: Option<Group>,
+    /// A thing for each of which the number is meant, and the field by which the rows name it.
+    per_each: Option<(usize, Place)>,
 }
 
 /// The query for a meaning.
@@ -55,6 +57,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
         meaning,
         beyond: Vec::new(),
         each: None,
+        per_each: None,
     };
     planner.share_of_weekdays()?;
     planner.fiscal_quarters()?;
@@ -73,6 +76,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
     planner.order_by_sums();
     planner.rank_in_each();
     let counted = planner.count_of_groups();
+    planner.number_per_thing();
     planner.average_of_groups();
     planner.count_what_is_named();
     planner.sum_what_sums();
@@ -100,6 +104,13 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
         if !query.average_groups(alias) {
             return Err(Unclear::Shape);
         }
+    }
+    if let (true, Some(unit)) = (planner.meaning.counts_units, planner.meaning.unit) {
+        // Of days with a number: which there are, and not which is first.
+        if planner.meaning.rank.is_some() || query.having.is_empty() {
+            return Err(Unclear::Shape);
+        }
+        query.count_groups(planner.labels.number_of_units(unit));
     }
     if let Some(table) = counted {
         query.count_groups(planner.labels.measure(Measure::Count(table)));
@@ -202,6 +213,10 @@ impl Planner<'_> {
         }
         // `cities and revenue`, `revenue by price`: not single sales.
         let is_sale = |item: &Place| sums::flows(self.schema.field(*item));
+        // `products that sold worst`: by the sales of each, and not by a single one.
+        if ranked.is_some_and(|place| place.table != entity && is_sale(&place)) {
+            return Err(Unclear::Shape);
+        }
         if meaning.tables.is_empty() && meaning.items.iter().any(is_sale) {
             return Err(Unclear::Shape);
         }

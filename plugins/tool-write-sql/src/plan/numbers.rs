@@ -44,13 +44,21 @@ impl Planner<'_> {
         let each_time = by_events.is_some() && self.meaning.passive && query.calendar.is_some();
         let counted = by_events.filter(|_| !each_time);
         for measure in self.meaning.measures.clone() {
-            let expr = self.expr(measure, counted, multiplied)?;
+            let mut expr = self.expr(measure, counted, multiplied)?;
+            if let Some((_, each)) = self.per_each {
+                expr = match expr {
+                    Expr::Made(Func::Sum, place) => Expr::Per(Some(place), each),
+                    Expr::Rows => Expr::Per(None, each),
+                    _ => return Err(Unclear::Shape),
+                };
+            }
             let named = if each_time { Measure::Count(query.from) } else { measure };
             let alias = match (&query.share, &query.whole, named) {
                 (Some(share), Some(whole), Measure::Share(_) | Measure::Part(_)) => {
                     self.labels.ratio(share, whole)
                 }
                 (Some(share), None, Measure::Share(_) | Measure::Part(_)) => self.labels.share(share),
+                _ if let Some((thing, _)) = self.per_each => self.labels.average(measure, &[thing]),
                 _ => self.name(named),
             };
             query.columns.push(Column { expr, alias, measure: true });

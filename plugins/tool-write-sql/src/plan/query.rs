@@ -15,6 +15,8 @@ pub enum Expr {
     Present(Place),
     Different(Place),
     Made(Func, Place),
+    /// The sum of a field, or without one the number of rows, for each value of another field: divided by the number of those.
+    Per(Option<Place>, Place),
     /// The percentage of rows that fulfil the query's `share`.
     Share(Place),
     /// The percentage of a field's sum that those rows have.
@@ -104,6 +106,7 @@ impl Expr {
             | Expr::Present(place)
             | Expr::Different(place)
             | Expr::Made(_, place)
+            | Expr::Per(_, place)
             | Expr::Share(place)
             | Expr::Part(place)
             | Expr::Start(_, place)
@@ -219,7 +222,15 @@ impl Query {
     /// All fields that `from` or a join must have.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         let keys = self.present.iter().chain(&self.absent).map(|related| related.key);
-        let places = self.exprs().filter_map(Expr::place).chain(self.filters().map(|filter| filter.place));
+        let divided = self.exprs().filter_map(|expr| match expr {
+            Expr::Per(sum, _) => sum,
+            _ => None,
+        });
+        let places = self
+            .exprs()
+            .filter_map(Expr::place)
+            .chain(divided)
+            .chain(self.filters().map(|filter| filter.place));
         places.chain(self.time).chain(keys)
     }
 

@@ -20,7 +20,9 @@ impl Planner<'_> {
     /// Finds the time field if one is needed, and adds range and calendar to the query.
     pub(super) fn find_time(&self, query: &mut Query) -> Result<(), Unclear> {
         let meaning = &self.meaning;
-        let unit = meaning.unit.or_else(|| meaning.trend.then(|| usual_unit(meaning.range)));
+        // `running total of sales this month`
+        let is_series = meaning.trend || meaning.cumulative && meaning.groups.is_empty();
+        let unit = meaning.unit.or_else(|| is_series.then(|| usual_unit(meaning.range)));
         let has_days = meaning.range.is_some() || !meaning.weekdays.is_empty();
         if unit.is_none() && !has_days && meaning.verbs.is_empty() {
             if meaning.new.is_some() {
@@ -178,8 +180,10 @@ impl Planner<'_> {
     /// The table of events that the question names: `workflows executed last week` uses the executions.
     fn happening(&self, table: usize) -> Result<usize, Unclear> {
         let filtered = self.meaning.filters.iter().map(|filter| filter.place.table);
+        // `customers per channel in October`: the channels of orders.
+        let grouped = self.meaning.groups.iter().map(|group| group.table());
         let mut events: Vec<usize> = Vec::new();
-        for other in self.meaning.tables.iter().copied().chain(filtered) {
+        for other in self.meaning.tables.iter().copied().chain(filtered).chain(grouped) {
             let way = if other == table { Vec::new() } else { self.way(&[table], other)? };
             if way.first().is_some_and(|step| !step.up) && !events.contains(&other) {
                 events.push(other);

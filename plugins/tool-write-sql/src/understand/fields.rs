@@ -314,7 +314,9 @@ impl Reader<'_> {
             }
             Some(Waiting::Order(descending)) => {
                 self.waiting.pop();
-                self.order(place, descending)
+                // `sort the cities by sales`: those that sell most come first.
+                let is_sold = self.ascending.is_none() && sums::flows(self.schema.field(place));
+                self.order(place, descending.or(is_sold.then_some(true)))
             }
             Some(Waiting::Extreme(greatest)) if self.comparable(place) => {
                 self.waiting.pop();
@@ -526,10 +528,25 @@ impl Reader<'_> {
             }
             self.meaning.measures.push(Measure::Count(table));
         }
+        // `list all teaware with prices`: with their names.
+        if let Some(title) = self.listed_beside(place) {
+            self.meaning.items.push(title);
+        }
         // A second time it may be for a condition, which takes it back.
         self.meaning.item_leads |= self.meaning.items.is_empty() && self.meaning.measures.is_empty();
         self.meaning.items.push(place);
         self.last = Last::Field(place);
         Ok(())
+    }
+    /// The name of what a value before `with` or `和` lists, beside a first field of it.
+    fn listed_beside(&self, place: Place) -> Option<Place> {
+        let [.., value, joint] = &self.pieces[..self.at] else { return None };
+        let is_joint =
+            matches!(joint.text.to_lowercase().as_str(), "with" | "和" | "及" | "及其" | "和它们的");
+        let of_table = |named: &Named| matches!(named, Named::Value(of, _) if of.table == place.table);
+        let is_value = matches!(&value.chunk, Chunk::Named(named) if named.iter().any(of_table));
+        let nothing_else = self.meaning.items.is_empty() && self.meaning.measures.is_empty();
+        let title = self.schema.title(place.table).filter(|title| *title != place)?;
+        (is_joint && is_value && nothing_else && self.schema.field(place).is_number()).then_some(title)
     }
 }

@@ -124,6 +124,8 @@ pub struct Meaning {
     pub trend: bool,
     /// Whether it asks for the calendar unit that a ranking puts first.
     pub which: bool,
+    /// `how many days had …`: only the number of the calendar units.
+    pub counts_units: bool,
     pub filters: Vec<Filter>,
     pub range: Option<Range>,
     /// `but not in October`: days in which it must not have happened.

@@ -120,7 +120,8 @@ impl Read {
             // What the kinds are of, and what is sold.
             parts.tables.extend(parts.kinds.iter().map(|(place, _)| place.table));
             let places = (0..schema.tables.len()).flat_map(|table| schema.places(table));
-            let sold = places.filter(|place| !parts.kinds.is_empty() && sums::flows(schema.field(*place)));
+            let says = !parts.kinds.is_empty() || parts.days.is_some();
+            let sold = places.filter(|place| says && sums::flows(schema.field(*place)));
             let sold = sold.min_by_key(|place| layer(&schema.table(place.table).name));
             parts.numbers.extend(sold.map(|place| (place, None)));
         }

@@ -310,7 +310,12 @@ impl Reader<'_> {
             // `owned by` names the actor, not a group.
             Op::By if self.follows_participle() => {}
             Op::By if matches!(self.waiting.last(), Some(Waiting::Order(_))) => {}
-            Op::By if self.sorts => self.waiting.push(Waiting::Order(None)),
+            Op::By if self.sorts => {
+                // The first of a ranking is the greatest one.
+                let ranks =
+                    self.pieces[..self.at].iter().any(|piece| piece.text.eq_ignore_ascii_case("rank"));
+                self.waiting.push(Waiting::Order(ranks.then_some(true)));
+            }
             Op::Sort => self.sorts = true,
             Op::By if !self.is_chinese() && self.waiting.is_empty() => {
                 self.meaning.per = true;
@@ -367,6 +372,8 @@ impl Reader<'_> {
             Op::WhichUnit(unit) => {
                 let text = &self.pieces[self.at].text;
                 self.single = !text.contains("些") && !text.contains("几");
+                self.meaning.counts_units =
+                    text.contains("多少") || text.to_lowercase().starts_with("how many");
                 if let Some(year) = self.only_year().filter(|_| unit == crate::calendar::Unit::Year) {
                     return self.item(year);
                 }
@@ -427,6 +434,7 @@ impl Reader<'_> {
             self.limit(number)?;
         }
         self.single = !self.pieces[self.at].text.to_lowercase().ends_with('s');
+        self.meaning.counts_units = self.take_last(|waiting| *waiting == Waiting::Count).is_some();
         self.meaning.which = true;
         self.unit(unit)
     }

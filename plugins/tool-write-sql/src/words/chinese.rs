@@ -28,6 +28,20 @@ pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
+/// English words that a Chinese question does not have.
+const ENGLISH: [&str; 28] = [
+    "of", "in", "the", "for", "by", "per", "from", "with", "how", "what", "which", "who", "named", "called",
+    "last", "this", "is", "are", "was", "were", "did", "do", "does", "to", "than", "over", "show", "list",
+];
+
+/// Whether a text is Chinese, and not English that names something Chinese: `orders of 李伟`.
+pub fn is_chinese(text: &str) -> bool {
+    let letters = text.chars().filter(|letter| is_han(*letter)).count();
+    let words = || text.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let is_english = || words().any(|word| ENGLISH.contains(&word.to_ascii_lowercase().as_str()));
+    letters > 0 && !(letters <= 2 * words().count() && is_english())
+}
+
 /// Known words: those of every dictionary, and learnt ones, which are their own concepts.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
@@ -189,6 +203,18 @@ mod tests {
         assert_eq!(dictionary.words("火星的订单")[0].text, "火星");
         dictionary.learn("托盘编号");
         assert!(dictionary.knows("托盘"));
+    }
+
+    #[test]
+    fn a_chinese_name_makes_no_chinese_question() {
+        for text in ["最近30天", "上个月app的GMV是多少", "李伟 orders", "top 3 城市"] {
+            assert!(is_chinese(text), "{text}");
+        }
+        for text in
+            ["orders of 李伟", "How long has it been since customer 李伟 ordered?", "how many orders?"]
+        {
+            assert!(!is_chinese(text), "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::calendar::{Day, Range, Unit};
 /// The longest range of a question, in days: its calendar is generated row by row.
 const DAYS_MAX: f64 = 3_660.0;
 
-const MONTHS: &[&str] = &[
+pub const MONTHS: &[&str] = &[
     "january",
     "february",
     "march",
@@ -204,6 +204,7 @@ pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Ran
         festival(words, today),
         to_date(words, today),
         part_of_year(words, today),
+        week_of_month(words, today),
         whole_unit(words, today),
         month(words, today),
         chinese_date(words, today),
@@ -213,6 +214,32 @@ pub fn range(words: &[Word], today: Day, first_month: i64) -> Option<(usize, Ran
     ];
     // Of equal lengths the earlier one.
     readings.into_iter().flatten().rev().max_by_key(|(length, _)| *length)
+}
+
+/// `the first week of November`: its first seven days, and so on; the last one its last seven.
+fn week_of_month(words: &[Word], today: Day) -> Option<(usize, Range)> {
+    let is =
+        |at: usize, wanted: &[&str]| words.get(at).is_some_and(|word| wanted.contains(&word.lower.as_str()));
+    let lead = usize::from(is(0, &["in", "during", "for", "on"]));
+    let at = lead + usize::from(is(lead, &["the"]));
+    let word = &words.get(at)?.lower;
+    let place = if word == "first" { Some(1) } else { super::english::ordinal(word) };
+    if !is(at + 1, &["week"]) || !is(at + 2, &["of", "in"]) {
+        return None;
+    }
+    let rest = &words[at + 3..];
+    let (length, month) =
+        whole_unit(rest, today).into_iter().chain(month(rest, today)).max_by_key(|(length, _)| *length)?;
+    let (from, before) = (month.from?, month.before?);
+    let week = match (month.unit()?, place) {
+        (Unit::Month, Some(place)) if place <= 4 => {
+            let from = from.plus(7 * (i64::try_from(place).ok()? - 1));
+            Range::days(from, from.plus(7))
+        }
+        (Unit::Month, None) if word == "last" => Range::days(before.plus(-7), before),
+        _ => return None,
+    };
+    Some((at + 3 + length, week))
 }
 
 /// The longest phrase that begins here: its length in words, and the place of its list.
@@ -662,9 +689,17 @@ fn one_day(words: &[Word]) -> Option<(usize, Range)> {
 }
 
 /// `in 2025`, `in the year 2025`, `2025`.
+/// Words after which a number is no year.
+const MONEY: [&str; 12] =
+    ["yuan", "rmb", "cny", "dollar", "dollars", "usd", "euro", "euros", "eur", "元", "块", "块钱"];
+
 fn year(words: &[Word]) -> Option<(usize, Range)> {
     let leads = ["in the year", "in year", "the year", "year", "in", "during", "of", "for"];
     let lead = longest(words, leads.into_iter()).unwrap_or(0);
+    // `over 2000 yuan`
+    if words.get(lead + 1).is_some_and(|next| MONEY.contains(&next.lower.as_str())) {
+        return None;
+    }
     Some((lead + 1, Range::year(year_number(words.get(lead)?)?)))
 }
 
@@ -695,6 +730,8 @@ mod tests {
             ("本月", "2026-07-01", "2026-08-01"),
             ("去年", "2025-01-01", "2026-01-01"),
             ("in 2025", "2025-01-01", "2026-01-01"),
+            ("in the first week of June", "2026-06-01", "2026-06-08"),
+            ("the last week of last month", "2026-06-24", "2026-07-01"),
             ("2025年3月", "2025-03-01", "2025-04-01"),
             ("2026年7月1日", "2026-07-01", "2026-07-02"),
             ("in December", "2025-12-01", "2026-01-01"),

@@ -20,7 +20,10 @@ const ENGLISH: &[(&str, &str)] = &[
     ),
     ("ordered the most|ordered most|orders the most", "has the most orders"),
     ("sells best|sell best|sells the most|sell the most|sold best|sold the most", "has the highest sales"),
-    ("sells worst|sell worst|sells the least|sell the least", "has the lowest sales"),
+    (
+        "sells worst|sell worst|sold worst|sold the worst|sells the least|sell the least|sold the least|sold least",
+        "has the lowest sales",
+    ),
     (
         "brings in the most money|makes the most money|generates the most money|earns the most money|earns the most|makes the most|brings in the most",
         "has the highest sales",
@@ -175,6 +178,11 @@ const AROUND: &[(&str, &str, &str)] = &[
 
 /// Chinese idioms: a longer one stands before one that it contains.
 const CHINESE: &[(&str, &str)] = &[
+    ("平均消费金额", "平均每个客户的销售额"),
+    ("平均消费额", "平均每个客户的销售额"),
+    ("平均消费多少钱", "平均每个客户的销售额"),
+    ("平均消费多少", "平均每个客户的销售额"),
+    ("平均消费", "平均每个客户的销售额"),
     ("人均消费金额", "平均每个客户的销售额"),
     ("人均消费额", "平均每个客户的销售额"),
     ("人均消费", "平均每个客户的销售额"),
@@ -322,6 +330,9 @@ pub fn plainer(question: &str) -> String {
     }
     if let Some(unit) = best_unit(&plain) {
         plain = unit;
+    }
+    if let Some(buyer) = who_bought_most(&plain) {
+        plain = buyer;
     }
     if let Some(ranking) = without_how_much(&plain) {
         plain = ranking;
@@ -485,6 +496,32 @@ fn best_unit(question: &str) -> Option<String> {
         let is_alone = !says_what.iter().any(|word| rest.trim_start().starts_with(word));
         is_alone.then(|| format!("{}{which}{}", &question[..at], rest.replacen(" so far", "", 1)))
     })
+}
+
+/// `Who bought the most Longjing?` as `which customer has the highest sales of Longjing`.
+fn who_bought_most(question: &str) -> Option<String> {
+    const BEGINS: [&str; 4] =
+        ["who bought the most ", "who buys the most ", "who ordered the most ", "who bought most "];
+    const OTHERS: [&str; 12] = [
+        "in",
+        "last",
+        "this",
+        "on",
+        "from",
+        "during",
+        "since",
+        "overall",
+        "ever",
+        "yesterday",
+        "today",
+        "orders",
+    ];
+    let lower = question.to_ascii_lowercase();
+    let rest = BEGINS.iter().find_map(|begins| lower.strip_prefix(begins))?;
+    let first = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let what = &question[question.len() - rest.len()..];
+    (!OTHERS.contains(&first) && !first.is_empty())
+        .then(|| format!("which customer has the highest sales of {what}"))
 }
 
 /// `Who spent the most, and how much?`: a ranking by money shows how much.

@@ -117,6 +117,7 @@ impl Reader<'_> {
 fn summed(expr: Expr) -> Option<Place> {
     match expr {
         Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => Some(place),
+        Expr::Per(sum, each) => Some(sum.unwrap_or(each)),
         _ => None,
     }
 }

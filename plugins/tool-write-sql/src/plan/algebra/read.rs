@@ -82,7 +82,7 @@ const TEST: &[&str] = &[
     "weekdays",
     "present",
 ];
-const OF: &[&str] = &["of"];
+const OF: &[&str] = &["of", "per"];
 
 /// A calendar unit, and the days for which there is a row each.
 type Calendar = (Unit, Option<Range>);
@@ -324,6 +324,14 @@ impl Reader<'_> {
         let place = || self.place(&value[name], &format!("{at}.{name}"));
         if !matches!(name, "start" | "cycle") && !value["of"].is_null() {
             return Err(format!("{at}.of: this stands beside `start` and `cycle` only"));
+        }
+        if !value["per"].is_null() {
+            let each = self.place(&value["per"], &format!("{at}.per"))?;
+            return match name {
+                "sum" => Ok(Expr::Per(Some(place()?), each)),
+                "rows" if value[name] == true => Ok(Expr::Per(None, each)),
+                _ => Err(format!("{at}.per: this stands beside `sum` and `rows` only")),
+            };
         }
         Ok(match name {
             "field" => Expr::Field(place()?),
