@@ -1,6 +1,8 @@
 //! Chooses the chart for a table: a line over times, bars over names, or none.
 
-use lakeport_sdk::RowSet;
+use std::collections::BTreeSet;
+
+use lakeport_sdk::{Cell, RowSet};
 
 use crate::MEASURES_MAX;
 use crate::shape::{Axis, Role, axes};
@@ -9,6 +11,9 @@ use crate::shape::{Axis, Role, axes};
 pub const KINDS: [&str; 4] = ["line", "bar", "point", "pie"];
 /// The most bars: more cannot be distinguished.
 const BARS_MAX: usize = 50;
+/// Names that are told apart by colours, and the parts of bars that have them.
+const COLOURS_MAX: usize = 20;
+const PARTS_MAX: usize = 500;
 
 /// The kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +89,13 @@ impl Chart {
         } else {
             Kind::Bar
         });
-        let series = if kind != Kind::Pie && y.len() == 1 { series(&axes, &x) } else { None };
+        let series = if kind != Kind::Pie && y.len() == 1 { series(&axes, &x, kind, set) } else { None };
         let y = if kind == Kind::Pie { y[..1].to_vec() } else { y };
-        let most =
-            if matches!(kind, Kind::Bar | Kind::Pie) && series.is_none() { BARS_MAX } else { set.rows.len() };
+        let most = match (kind, &series) {
+            (Kind::Bar | Kind::Pie, None) => BARS_MAX,
+            (Kind::Bar, Some(_)) => PARTS_MAX,
+            _ => set.rows.len(),
+        };
         let points = set.rows.len().min(most);
         Ok(Chart { kind, x, y, series, points, cut: points < set.rows.len() })
     }
@@ -141,10 +149,21 @@ impl Axis {
     }
 }
 
-/// A column of names beside times: one line per name.
-fn series(axes: &[Axis], x: &Axis) -> Option<Axis> {
-    let over_time = matches!(x.role, Role::Time | Role::Period);
-    axes.iter().find(|axis| over_time && axis.role == Role::Category && axis.place != x.place).cloned()
+/// A column of names beside times: one line per name; beside names that come again and again: one part of a bar per name.
+fn series(axes: &[Axis], x: &Axis, kind: Kind, set: &RowSet) -> Option<Axis> {
+    let mut names = axes.iter().filter(|axis| axis.role == Role::Category && axis.place != x.place);
+    if matches!(x.role, Role::Time | Role::Period) {
+        return names.next().cloned();
+    }
+    let different = |place: usize| {
+        let cells = set.rows.iter().filter_map(|row| match row.get(place) {
+            Some(Cell::Text(text)) => Some(text.as_str()),
+            _ => None,
+        });
+        cells.collect::<BTreeSet<&str>>().len()
+    };
+    let comes_again = kind == Kind::Bar && x.role == Role::Category && different(x.place) < set.rows.len();
+    names.find(|axis| comes_again && different(axis.place) <= COLOURS_MAX).cloned()
 }
 
 #[cfg(test)]
@@ -191,6 +210,17 @@ mod tests {
         let rows = set(&["day", "city", "orders"], vec![row("2026-07-01", "a"), row("2026-07-01", "b")]);
         let chart = Chart::of(&rows, &Wish::default()).unwrap();
         assert_eq!(chart.series.unwrap().name, "city");
+    }
+
+    #[test]
+    fn names_that_come_again_have_parts() {
+        let row = |city: &str, channel: &str| vec![text(city), text(channel), number(1)];
+        let twice =
+            set(&["city", "channel", "orders"], vec![row("a", "app"), row("a", "web"), row("b", "app")]);
+        let chart = Chart::of(&twice, &Wish::default()).unwrap();
+        assert_eq!((chart.kind, chart.series.unwrap().name.as_str()), (Kind::Bar, "channel"));
+        let once = set(&["city", "channel", "orders"], vec![row("a", "app"), row("b", "web")]);
+        assert!(Chart::of(&once, &Wish::default()).unwrap().series.is_none());
     }
 
     #[test]
