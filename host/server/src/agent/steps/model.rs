@@ -78,6 +78,12 @@ pub struct ModelError {
     pub spent: Spent,
 }
 
+/// English words that a Chinese question does not have; the rules of `write_sql` know the same ones.
+const ENGLISH: [&str; 28] = [
+    "of", "in", "the", "for", "by", "per", "from", "with", "how", "what", "which", "who", "named", "called",
+    "last", "this", "is", "are", "was", "were", "did", "do", "does", "to", "than", "over", "show", "list",
+];
+
 /// The language of a question, and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
@@ -86,10 +92,17 @@ pub enum Language {
 }
 
 impl Language {
-    /// Chinese if the text has a Chinese character, else English.
+    /// Chinese if the text has Chinese characters, and is not English that names something Chinese: `orders of 李伟`.
     pub fn of(text: &str) -> Language {
-        let is_han = |c: char| matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
-        if text.chars().any(is_han) { Language::Chinese } else { Language::English }
+        let is_han = |c: &char| matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
+        let letters = text.chars().filter(is_han).count();
+        let words = || text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+        let is_english = || words().any(|word| ENGLISH.contains(&word.to_ascii_lowercase().as_str()));
+        if letters > 0 && !(letters <= 2 * words().count() && is_english()) {
+            Language::Chinese
+        } else {
+            Language::English
+        }
     }
 
     /// BCP 47.
@@ -158,9 +171,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_with_a_chinese_character_is_chinese() {
+    fn a_chinese_name_makes_no_chinese_question() {
         assert_eq!(Language::of("最近30天"), Language::Chinese);
-        assert_eq!(Language::of("orders of 上海"), Language::Chinese);
+        assert_eq!(Language::of("上海 orders"), Language::Chinese);
+        assert_eq!(Language::of("orders of 上海"), Language::English);
         assert_eq!(Language::of("how many orders?"), Language::English);
         assert_eq!(Language::of("¿cuántos?").tag(), "en");
     }

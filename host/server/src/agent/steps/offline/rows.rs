@@ -61,7 +61,9 @@ pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
     };
     let mut answer = match (leader, rows.rows.len(), language) {
         (None, ..) => titled,
-        (Some(leader), 1, _) => leader,
+        (Some(leader), 1, _) if title.is_empty() => leader,
+        (Some(leader), 1, Language::English) => format!("{leader} {title}."),
+        (Some(leader), 1, Language::Chinese) => format!("{leader}{title}。"),
         (Some(leader), _, Language::English) => format!("{leader} {titled}"),
         (Some(leader), _, Language::Chinese) => format!("{leader}{titled}"),
     };
@@ -191,9 +193,17 @@ impl<'r> Rows<'r> {
         let Some(top) = points.iter().map(|(_, figure)| figure.value).max_by(f64::total_cmp) else {
             return self.many();
         };
-        let (peak, figure) =
-            points.iter().find(|(_, figure)| figure.value == top).expect("the highest is one of them");
-        let (peak, unit) = (self.value(peak), self.unit());
+        let peaks: Vec<&(&Value, Figure)> = points.iter().filter(|(_, figure)| figure.value == top).collect();
+        let &[highest, ..] = &peaks[..] else { return self.many() };
+        let (first, figure, others) = (self.value(highest.0), &highest.1, peaks.len() - 1);
+        let peak = match (self.language, others) {
+            (_, 0) => first,
+            (Language::English, 1) => format!("{first} and {}", self.value(peaks[1].0)),
+            (Language::Chinese, 1) => format!("{first}、{}", self.value(peaks[1].0)),
+            (Language::English, _) => format!("{first} and {others} others"),
+            (Language::Chinese, _) => format!("{first} 等 {} 项", others + 1),
+        };
+        let unit = self.unit();
         let count = self.rows.len();
         if points.len() == count && points.iter().all(|(_, figure)| figure.value == 0.0) {
             return match self.language {

@@ -219,6 +219,13 @@ fn those_that_are_equally_first_are_all_named() {
         let (_, answer) = told(question, written("Cities", "ranking", &["n"]), cities(figures));
         assert!(answer.starts_with(expected), "{answer}");
     }
+    let days = rows(&["day", "n"], json!([["2026-11-01", 5], ["2026-11-02", 2], ["2026-11-03", 5]]));
+    let (_, answer) = told("orders per day", series("Orders", "day", &["n"]), days);
+    let expected = "Orders: 12 in total over 3 days; the most on 2026-11-01 and 2026-11-03 (5).";
+    assert!(answer.starts_with(expected), "{answer}");
+    let one = rows(&["city", "n"], json!([["A", 3]]));
+    let (_, answer) = told("哪个城市订单最多", written("各城市的订单数", "ranking", &["n"]), one);
+    assert!(answer.starts_with("A，3，排第一。各城市的订单数。"), "{answer}");
     let table = rows(&["weekday", "n"], json!([["Monday", 2], ["Friday", 5]]));
     let (_, answer) = told("orders by weekday", series("Orders", "weekday", &["n"]), table);
     assert!(
