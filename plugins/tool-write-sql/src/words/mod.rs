@@ -3,6 +3,7 @@
 pub mod chinese;
 pub mod dates;
 pub mod english;
+mod everyday;
 pub mod glossary;
 pub mod idioms;
 mod index;
