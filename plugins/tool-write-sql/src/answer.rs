@@ -458,6 +458,7 @@ impl Understood {
         let other = match (follow::other_function(message), follow::other_end(message)) {
             (Some(func), _) => Some(follow::with_function(&self.meaning, func)?),
             (None, Some(greatest)) => Some(follow::with_end(&self.meaning, greatest)?),
+            (None, None) if follow::asks_shares(message) => Some(follow::with_shares(&self.meaning)?),
             (None, None) => None,
         };
         if let Some(meaning) = other {

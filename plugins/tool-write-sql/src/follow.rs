@@ -310,6 +310,29 @@ pub fn with_end(earlier: &Meaning, greatest: bool) -> Option<Meaning> {
     (meaning != *earlier).then_some(meaning)
 }
 
+/// Whether a message asks for shares of the numbers: `占比呢`.
+pub fn asks_shares(message: &str) -> bool {
+    const SHARES: [&str; 9] = [
+        "占比",
+        "按占比",
+        "用占比表示",
+        "百分比",
+        "按百分比",
+        "用百分比表示",
+        "各占多少",
+        "percentages",
+        "shares",
+    ];
+    SHARES.contains(&bare(message).to_lowercase().as_str())
+}
+
+/// The earlier question with each number as a percentage of all together.
+pub fn with_shares(earlier: &Meaning) -> Option<Meaning> {
+    let is_one = matches!((&earlier.measures[..], &earlier.items[..]), ([_], _) | ([], [_]));
+    let can = is_one && !earlier.groups.is_empty() && !earlier.of_total;
+    can.then(|| Meaning { of_total: true, ..earlier.clone() })
+}
+
 /// The earlier question with another function of its only number.
 pub fn with_function(earlier: &Meaning, func: Func) -> Option<Meaning> {
     let place = match (&earlier.measures[..], &earlier.items[..]) {

@@ -138,6 +138,8 @@ fn the_other_end_of_an_answer_can_be_asked_for() {
     let answer = after("卖得最好的城市", "最差的呢").unwrap();
     assert!(answer.sql.ends_with("LIMIT 1"), "{}", answer.sql);
     assert!(after("Revenue last month", "and the worst?").is_err());
+    assert_eq!(after("各城市的订单数", "占比呢").unwrap().derived.len(), 1);
+    assert!(after("上个月的订单数", "占比呢").is_err());
 }
 
 #[test]

@@ -47,6 +47,11 @@ pub const ENGLISH: &[(&str, &str)] = &[
     ("strongest market|best market|strongest city", "city with the highest sales"),
     ("break that down by|break it down by|split that by|split it by|drill down by|slice it by", "by"),
     ("through the|via the", "from"),
+    (
+        "how much did we lose to refunds|how much did we refund|how much money did we refund|what did we refund",
+        "total order amount of refunded orders",
+    ),
+    ("did we shift|have we shifted", "were sold"),
     ("in percent|in percentages|as percent", ""),
     (
         "as shares|as a percentage|as shares of the total|in shares|as percentage of the total",
@@ -142,6 +147,7 @@ pub const ENGLISH: &[(&str, &str)] = &[
 
 /// English words around something: before, after, and what stands there instead.
 pub const AROUND: &[(&str, &str, &str)] = &[
+    ("how did ", " do", "revenue of {}"),
     ("are we doing better in ", " than in ", "revenue in {} compared with "),
     ("did we do better in ", " than in ", "revenue in {} compared with "),
     ("did we sell more in ", " than in ", "revenue in {} compared with "),
@@ -204,6 +210,8 @@ pub const CHINESE: &[(&str, &str)] = &[
     ("销量排行", "销量排名"),
     ("的销售额占多少", "的销售额占比"),
     ("有几天", "有多少天"),
+    ("退了多少钱", "已退款订单的总金额"),
+    ("退款多少钱", "已退款订单的总金额"),
     ("平均一单多少钱", "平均订单金额"),
     ("一单平均多少钱", "平均订单金额"),
     ("单笔金额", "金额"),
