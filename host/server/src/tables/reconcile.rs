@@ -433,6 +433,10 @@ async fn write(
         definitions::store::set_drift(tx, id, &[]).await?;
         tx.changed(TOPIC, id.to_string());
     }
+    // Definitions are kept until a table changes, keys included.
+    for table in &foreign_keys {
+        tx.changed(TOPIC, table.table_id.to_string());
+    }
     store::update(tx, &tables, now_ms).await?;
     store::update_foreign_keys(tx, &foreign_keys).await?;
     store::delete_fields(tx, &whole.missing_fields).await?;
