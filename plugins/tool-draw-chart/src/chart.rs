@@ -151,19 +151,22 @@ impl Axis {
 
 /// A column of names beside times: one line per name; beside names that come again and again: one part of a bar per name.
 fn series(axes: &[Axis], x: &Axis, kind: Kind, set: &RowSet) -> Option<Axis> {
-    let mut names = axes.iter().filter(|axis| axis.role == Role::Category && axis.place != x.place);
+    let others: Vec<&Axis> =
+        axes.iter().filter(|axis| axis.role == Role::Category && axis.place != x.place).collect();
     if matches!(x.role, Role::Time | Role::Period) {
-        return names.next().cloned();
+        return others.first().copied().cloned();
     }
-    let different = |place: usize| {
-        let cells = set.rows.iter().filter_map(|row| match row.get(place) {
-            Some(Cell::Text(text)) => Some(text.as_str()),
-            _ => None,
-        });
-        cells.collect::<BTreeSet<&str>>().len()
+    let texts = |place: usize| -> Vec<&str> {
+        let cells = set.rows.iter().filter_map(|row| row.get(place));
+        let text =
+            cells.filter_map(|cell| if let Cell::Text(text) = cell { Some(text.as_str()) } else { None });
+        text.collect()
     };
-    let comes_again = kind == Kind::Bar && x.role == Role::Category && different(x.place) < set.rows.len();
-    names.find(|axis| comes_again && different(axis.place) <= COLOURS_MAX).cloned()
+    let different = |place: usize| texts(place).into_iter().collect::<BTreeSet<&str>>().len();
+    let &[only] = &others[..] else { return None };
+    let comes_again = x.role == Role::Category && different(x.place) < texts(x.place).len();
+    let fits = kind == Kind::Bar && comes_again && (1..=COLOURS_MAX).contains(&different(only.place));
+    fits.then(|| only.clone())
 }
 
 #[cfg(test)]

@@ -87,6 +87,10 @@ fn encoding(chart: &Chart) -> Value {
         }
     } else if let Some(series) = &chart.series {
         encoding["color"] = json!({"field": field(&series.name), "type": "nominal", "title": series.name});
+        // Beside each other: averages do not add up.
+        if chart.kind == Kind::Bar {
+            encoding["xOffset"] = json!({"field": field(&series.name)});
+        }
     }
     encoding
 }

@@ -261,7 +261,10 @@ fn sides(question: &str, known: &Known<'_>, today: Day) -> Option<Understood> {
         (one.query.is_one_row() && one.beside.is_empty()).then_some(one)
     };
     let [first, second] = paraphrases::sides(question)?.map(one);
-    Some(Understood { beside: vec![second?], ..first? })
+    let both = Understood { beside: vec![second?], ..first? };
+    let of = |one: &Understood| of_query(&one.query, known.schema, today, false);
+    let can = beside::together(both.all().map(of).collect(), known.schema.dialect, false).is_some();
+    can.then_some(both)
 }
 
 fn understood_as_said(question: &str, known: &Known<'_>, today: Day) -> Result<Understood, Unclear> {

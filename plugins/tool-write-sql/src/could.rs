@@ -25,6 +25,8 @@ const TRIED_MAX: usize = 30;
 /// Words before an unknown one that go with it.
 const LEADS: [&str; 7] = ["by", "per", "from", "in", "with", "of", "for"];
 
+/// The most numbers, kinds and tables of a question that suggestions are made of.
+const PARTS_MAX: usize = 4;
 /// Words for what is first.
 const RANKS: [&str; 6] = ["most", "best", "highest", "biggest", "top ", "最"];
 
@@ -149,8 +151,12 @@ fn of_parts(parts: &Parts, schema: &Schema, ranks: bool, chinese: bool) -> Vec<S
         |days: &&str| days.parse::<f64>().is_err() && !days.contains("half") && !days.contains('半');
     let days = parts.days.as_deref().filter(is_clear).unwrap_or_default();
     // In the words of the question, or else in those of the catalogue.
-    let kinds: Vec<String> =
-        parts.kinds.iter().flat_map(|(place, said)| [singular(&said.to_lowercase()), field(place)]).collect();
+    let kinds: Vec<String> = parts
+        .kinds
+        .iter()
+        .take(PARTS_MAX)
+        .flat_map(|(place, said)| [singular(&said.to_lowercase()), field(place)])
+        .collect();
     let of_field = |(place, said): &(Place, Option<String>)| {
         let total = if chinese { format!("总{}", field(place)) } else { format!("total {}", field(place)) };
         // Not `sold`.
@@ -161,8 +167,10 @@ fn of_parts(parts: &Parts, schema: &Schema, ranks: bool, chinese: bool) -> Vec<S
         };
         said.iter().filter(is_noun).map(|said| said.to_lowercase()).chain([total]).collect()
     };
-    let counts = parts.tables.iter().map(|table| vec![labels.measure(Measure::Count(*table))]);
-    let numbers: Vec<Vec<String>> = parts.numbers.iter().map(of_field).chain(counts).collect();
+    let counts =
+        parts.tables.iter().take(PARTS_MAX).map(|table| vec![labels.measure(Measure::Count(*table))]);
+    let numbers: Vec<Vec<String>> =
+        parts.numbers.iter().take(PARTS_MAX).map(of_field).chain(counts).collect();
     let mut questions = Vec::new();
     for names in &numbers {
         for (kind, number) in kinds.iter().flat_map(|kind| names.iter().map(move |number| (kind, number))) {

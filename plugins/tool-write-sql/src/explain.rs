@@ -585,6 +585,8 @@ fn list(numbers: &[f64], or: &str) -> String {
 /// Words that were read as others.
 pub fn repairs(repaired: &[(String, String)], chinese: bool) -> String {
     let one = |(written, read): &(String, String)| match chinese {
+        true if read.is_empty() => format!("“{written}”未计入。"),
+        false if read.is_empty() => format!(" {written:?} changes nothing."),
         true => format!("“{written}”按“{read}”理解。"),
         false => format!(" {written:?} was read as {read:?}."),
     };

@@ -82,7 +82,7 @@ const FUNCS: &[(&str, Func)] = &[
 const PRONOUNS: &[&str] =
     &["it", "them", "those", "they", "their", "these", "this one", "the result", "the results"];
 /// Chinese words that stand for what the earlier question was about, at the beginning of a message.
-const PRONOUNS_CHINESE: [&str; 8] = ["他们", "她们", "它们", "这些", "那些", "其中", "这个", "那个"];
+const PRONOUNS_CHINESE: [&str; 6] = ["他们", "她们", "它们", "这些", "那些", "其中"];
 /// Words that say that something is one more.
 const ADDS: &[&str] = &[
     "also",
@@ -167,7 +167,9 @@ impl<'m> Message<'m> {
     /// `他们一共下了多少单`
     pub fn begins_with_pronoun(self) -> bool {
         let text = self.text.trim_start_matches(['那', '，', ' ']);
-        PRONOUNS_CHINESE.iter().any(|word| text.starts_with(word))
+        // `这些天的订单`: days, and no things.
+        let is_of_days = |rest: &str| rest.starts_with(['天', '日', '周', '月', '年']);
+        PRONOUNS_CHINESE.iter().any(|word| text.strip_prefix(word).is_some_and(|rest| !is_of_days(rest)))
     }
 
     /// Whether it is a few words that mean a whole question only by chance.

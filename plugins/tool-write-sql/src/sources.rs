@@ -73,7 +73,7 @@ pub fn best(
     }
     // The refusal of a source that knows more of the words is more useful, and so are its questions.
     // One that names nothing of the question's is not asked.
-    refused.sort_by_key(|(source, unclear)| {
+    refused.sort_by_cached_key(|(source, unclear)| {
         let named = named_tables(asked.words, &Known::of(&source.schema), asked.today);
         let unknown = match unclear {
             Unclear::Words(words) => words.len(),

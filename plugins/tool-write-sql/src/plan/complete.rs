@@ -252,7 +252,8 @@ impl Planner<'_> {
             && meaning.order.is_none()
             && meaning.limit.is_none()
             && meaning.having.is_empty()
-            && meaning.against.is_none();
+            && meaning.against.is_none()
+            && !(meaning.growth || meaning.cumulative || meaning.of_total);
         let says = (meaning.per || meaning.averages_groups) && self.each.is_none();
         if !says || !is_plain || meaning.groups.len() < 2 || !meaning.groups.iter().all(is_of_thing) {
             return;

@@ -172,7 +172,13 @@ pub fn meaning(known: &Known<'_>, pieces: &[Piece], preferred: Option<usize>) ->
         reader.piece()?;
         reader.at += 1;
     }
-    reader.finish()
+    let sorts = reader.sorts;
+    let meaning = reader.finish()?;
+    // `rank the cities`: by what?
+    match sorts && meaning.order.is_none() && meaning.rank.is_none() {
+        true => Err(Unclear::NoRank),
+        false => Ok(meaning),
+    }
 }
 
 impl Reader<'_> {
@@ -312,8 +318,10 @@ impl Reader<'_> {
             Op::By if matches!(self.waiting.last(), Some(Waiting::Order(_))) => {}
             Op::By if self.sorts => {
                 // The first of a ranking is the greatest one.
-                let ranks =
-                    self.pieces[..self.at].iter().any(|piece| piece.text.eq_ignore_ascii_case("rank"));
+                let is_rank = |piece: &Piece| {
+                    piece.chunk == Chunk::Op(Op::Sort) && piece.text.eq_ignore_ascii_case("rank")
+                };
+                let ranks = self.ascending.is_none() && self.pieces[..self.at].iter().any(is_rank);
                 self.waiting.push(Waiting::Order(ranks.then_some(true)));
             }
             Op::Sort => self.sorts = true,

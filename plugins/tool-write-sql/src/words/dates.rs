@@ -688,11 +688,11 @@ fn one_day(words: &[Word]) -> Option<(usize, Range)> {
     Some((lead + 1, range))
 }
 
-/// `in 2025`, `in the year 2025`, `2025`.
 /// Words after which a number is no year.
 const MONEY: [&str; 12] =
     ["yuan", "rmb", "cny", "dollar", "dollars", "usd", "euro", "euros", "eur", "元", "块", "块钱"];
 
+/// `in 2025`, `in the year 2025`, `2025`.
 fn year(words: &[Word]) -> Option<(usize, Range)> {
     let leads = ["in the year", "in year", "the year", "year", "in", "during", "of", "for"];
     let lead = longest(words, leads.into_iter()).unwrap_or(0);

@@ -52,9 +52,8 @@ pub const ENGLISH: &[(&str, &str)] = &[
         "total order amount of refunded orders",
     ),
     ("did we shift|have we shifted", "were sold"),
-    ("in percent|in percentages|as percent", ""),
     (
-        "as shares|as a percentage|as shares of the total|in shares|as percentage of the total",
+        "in percent|in percentages|as percent|as shares|as a percentage|as shares of the total|in shares|as percentage of the total",
         "as a share of the total",
     ),
     ("paying customers|active buyers", "customers who ordered"),
@@ -133,6 +132,7 @@ pub const ENGLISH: &[(&str, &str)] = &[
         "average number of items per order",
     ),
     ("do people buy|do customers buy|do our customers buy|do people order|do customers order", ""),
+    ("how many days with", "how many of the days had"),
     ("how many days", "how many of the days"),
     ("how many weeks", "how many of the weeks"),
     ("how many months", "how many of the months"),
@@ -142,7 +142,7 @@ pub const ENGLISH: &[(&str, &str)] = &[
     ("days with", "which day had"),
     ("months with", "which month had"),
     ("weeks with", "which week had"),
-    ("ever since|right now|at the moment|these days|to date", ""),
+    ("right now|at the moment", ""),
 ];
 
 /// English words around something: before, after, and what stands there instead.
@@ -202,10 +202,10 @@ pub const AROUND: &[(&str, &str, &str)] = &[
     ("with ", " in their names", "whose name contains {}"),
 ];
 
-/// Chinese words: a longer one stands before one that it contains.
+/// Chinese words: each that fits is replaced once, the first ones first.
 pub const CHINESE: &[(&str, &str)] = &[
-    ("销售排名", "销售额排名"),
     ("排行榜", "排名"),
+    ("销售排名", "销售额排名"),
     ("销售额排行", "销售额排名"),
     ("销量排行", "销量排名"),
     ("的销售额占多少", "的销售额占比"),
@@ -217,15 +217,8 @@ pub const CHINESE: &[(&str, &str)] = &[
     ("单笔金额", "金额"),
     ("贡献最大的", "销售额最高的"),
     ("贡献最大", "销售额最高"),
-    ("最爱买什么", "卖得最好的商品"),
     ("买得最多的是什么", "卖得最好的商品"),
     ("来看", ""),
-    ("到现在为止", ""),
-    ("截至目前", ""),
-    ("到目前为止", ""),
-    ("迄今为止", ""),
-    ("至今", ""),
-    ("历史上", ""),
     ("各个月", "每个月"),
     ("各个星期", "每周"),
     ("各个季度", "每个季度"),
@@ -329,6 +322,8 @@ pub const CHINESE: &[(&str, &str)] = &[
     ("卖出去", "卖出"),
 ];
 
+/// Words at the beginning of a Chinese question that say that all days count, as they do anyway.
+pub const EVER: [&str; 6] = ["到现在为止", "截至目前", "到目前为止", "迄今为止", "至今", "历史上"];
 /// Chinese words around something within one clause.
 pub const CHINESE_AROUND: &[(&str, &str, &str)] = &[
     ("下单超过", "次", "订单数超过{}"),

@@ -122,9 +122,7 @@ impl Paraphrase {
     fn put(&mut self, at: std::ops::Range<usize>, instead: &str) {
         let before = self.text[at.clone()].trim().to_owned();
         self.text.replace_range(at, instead);
-        if !instead.is_empty() {
-            self.said.push((before, instead.trim().to_owned()));
-        }
+        self.said.push((before, instead.trim().to_owned()));
     }
 }
 

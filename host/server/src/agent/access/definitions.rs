@@ -71,12 +71,10 @@ impl OfServer {
         let version = catalog.version();
         let (mut found, others) = self.at(version).get(ids);
         if !others.is_empty() {
-            let read = read(db, &others).await?;
+            let (read, is_whole) = read(db, &others).await?;
             let mut kept = self.0.lock();
-            if kept.0 == version {
-                if kept.1.count >= OF_SERVER_MAX {
-                    kept.1 = Bounded::default();
-                }
+            if kept.0 == version && is_whole && !kept.1.keep(&read, OF_SERVER_MAX) {
+                kept.1 = Bounded::default();
                 kept.1.keep(&read, OF_SERVER_MAX);
             }
             drop(kept);
@@ -103,20 +101,27 @@ impl Bounded {
         (ids.iter().filter_map(known).collect(), others)
     }
 
-    /// Keeps definitions if there is room for all of them.
-    fn keep(&mut self, read: &ById, most: usize) {
-        let count = |definition: &Arc<Definition>| 1 + definition.fields.len();
-        let new: usize = read.values().map(count).sum();
-        if self.count + new <= most {
-            self.count += new;
-            self.by_id.extend(read.iter().map(|(id, definition)| (*id, Arc::clone(definition))));
+    /// Keeps definitions if there is room for all of them; whether there was.
+    fn keep(&mut self, read: &ById, most: usize) -> bool {
+        let is_new = |id: &i64| !self.by_id.contains_key(id);
+        let new = read.iter().filter(|(id, _)| is_new(id));
+        let count: usize = new.map(|(_, definition)| 1 + definition.fields.len()).sum();
+        let has_room = self.count + count <= most;
+        if has_room {
+            self.count += count;
+            for (id, definition) in read {
+                self.by_id.entry(*id).or_insert_with(|| Arc::clone(definition));
+            }
         }
+        has_room
     }
 }
 
-async fn read(db: &Db, ids: &[i64]) -> Result<ById, Error> {
+/// Definitions as they are stored, and whether these are all of their fields.
+async fn read(db: &Db, ids: &[i64]) -> Result<(ById, bool), Error> {
     let most = FIELDS_MAX * i64::try_from(ids.len()).unwrap_or(i64::MAX / FIELDS_MAX);
     let fields = tables::fields_of(db, ids, most).await?;
+    let is_whole = i64::try_from(fields.len()).is_ok_and(|count| count < most);
     let records = tables::records_of(db, ids).await?;
     let foreign_keys = tables::foreign_keys_of(db, ids).await?;
     let mut read: HashMap<i64, Definition> = ids.iter().map(|id| (*id, Definition::default())).collect();
@@ -141,7 +146,7 @@ async fn read(db: &Db, ids: &[i64]) -> Result<ById, Error> {
         let Some(table) = read.get_mut(&foreign_key.table_id) else { continue };
         table.foreign_keys.push(foreign_key);
     }
-    Ok(read.into_iter().map(|(id, definition)| (id, Arc::new(definition))).collect())
+    Ok((read.into_iter().map(|(id, definition)| (id, Arc::new(definition))).collect(), is_whole))
 }
 
 /// A comment, or where there is none what the catalogue says.

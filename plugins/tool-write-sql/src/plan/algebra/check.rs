@@ -117,14 +117,14 @@ impl Reader<'_> {
 fn summed(expr: Expr) -> Option<Place> {
     match expr {
         Expr::Made(Func::Sum | Func::Average | Func::Median, place) | Expr::Part(place) => Some(place),
-        Expr::Per(sum, each) => Some(sum.unwrap_or(each)),
+        Expr::Per(sum, _) => sum,
         _ => None,
     }
 }
 
 /// Whether repeated rows would change it.
 fn adds(expr: Expr) -> bool {
-    summed(expr).is_some() || matches!(expr, Expr::Share(_))
+    summed(expr).is_some() || matches!(expr, Expr::Share(_) | Expr::Per(..))
 }
 
 fn is_median(expr: Expr) -> bool {

@@ -2,7 +2,7 @@
 
 use super::Paraphrase;
 use crate::words::chinese::is_han;
-use crate::words::everyday::{CHINESE, CHINESE_AROUND, SOLD};
+use crate::words::everyday::{CHINESE, CHINESE_AROUND, EVER, SOLD};
 use crate::words::idioms::is_quoted;
 
 /// Chinese units of which there may be several, with their words in questions: one of them, several.
@@ -25,6 +25,9 @@ const TEXT_MAX_CHARS: usize = 6;
 
 impl Paraphrase {
     pub(super) fn in_chinese(&mut self) {
+        if let Some(ever) = EVER.iter().find(|ever| self.text.starts_with(**ever)) {
+            self.put(0..ever.len(), "");
+        }
         self.numerals();
         for (before, after, instead) in CHINESE_AROUND {
             let Some(start) = self.text.find(before) else { continue };
@@ -66,8 +69,13 @@ impl Paraphrase {
             '两' => Some(2),
             c => DIGITS.chars().zip(1_u64..).find(|(digit, _)| *digit == c).map(|(_, value)| value),
         };
+        // `十二万`, `3千`: only a part of the number.
+        let is_part = |at: usize| {
+            let before = self.text[..at].chars().next_back();
+            before.is_some_and(|c| c.is_ascii_digit() || value(c).is_some() || "十百千万零点".contains(c))
+        };
         let number = letters.windows(2).find_map(|pair| {
-            let times = TIMES.iter().find(|(times, _)| *times == pair[1].1)?.1;
+            let times = TIMES.iter().find(|(times, _)| *times == pair[1].1 && !is_part(pair[0].0))?.1;
             Some((pair[0].0..pair[1].0 + pair[1].1.len_utf8(), value(pair[0].1)? * times))
         });
         let Some((place, number)) = number else { return };
@@ -99,6 +107,7 @@ impl Paraphrase {
                 format!("各{thing}的{number}")
             }
             (Some(_), _) => head.to_owned(),
+            (None, Some((_, thing))) if thing.contains(['的', '月', '季', '周', '天', '日']) => return,
             (None, Some((number, thing))) => format!("各{}的{number}", thing.trim_start_matches('各')),
             (None, None) => return,
         };
@@ -119,7 +128,10 @@ impl Paraphrase {
         ];
         let plain = self.text.trim_end_matches(['?', '？', '。', ' ']);
         let Some(head) = ENDS.iter().find_map(|end| plain.strip_suffix(end)) else { return };
-        if let Some((one, other)) = head.split_once('比') {
+        let is_days = |side: &str| side.ends_with(['月', '周', '年', '天', '日', '号', '期', '度']);
+        if let Some((one, other)) =
+            head.split_once('比').filter(|(one, other)| is_days(one) && is_days(other))
+        {
             let instead = format!("{one}的销售额与{other}相比");
             self.put(0..self.text.len(), &instead);
         }
@@ -187,8 +199,9 @@ impl Paraphrase {
         if !is_unit || head.ends_with(['得', '额', '数', '量', '绩']) || is_quoted(head) {
             return;
         }
+        let after = at + kind.len();
         for tail in ["是哪天", "是哪一天", "是哪个月", "是哪周", "是哪一周"] {
-            if let Some(from) = self.text.find(tail) {
+            if let Some(from) = self.text[after..].find(tail).map(|from| after + from) {
                 self.text.replace_range(from..from + tail.len(), "");
             }
         }
@@ -204,7 +217,13 @@ impl Paraphrase {
             let head = self.text[..at].trim_end_matches(['元', '块', '钱']);
             let begin = head.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
             let follows = THINGS.iter().find(|thing| self.text[at + side.len()..].starts_with(**thing));
+            // `评分4以上的商品`: no price.
+            let says_money = head.len() < at;
+            // `销售额10000元以下的商品` speaks of something else.
+            let is_alone = begin == 0 || self.text[..begin].ends_with(['有', '没', '些', '出', ' ', '的']);
             if begin < head.len()
+                && says_money
+                && is_alone
                 && let Some(thing) = follows
             {
                 let instead = format!("{words}{}的商品", &head[begin..]);
@@ -233,7 +252,7 @@ impl Paraphrase {
         let rest = &self.text[at + '姓'.len_utf8()..];
         if let Some(end) = rest.find('的')
             && (1..=2).contains(&rest[..end].chars().count())
-            && !rest.starts_with('名')
+            && !rest.starts_with(['名', '氏'])
         {
             let instead = format!("姓名开头为“{}”", &rest[..end]);
             self.put(at..at + '姓'.len_utf8() + end, &instead);
@@ -248,7 +267,9 @@ impl Paraphrase {
             let end = inside.find(*close)? + open.len_utf8() + close.len_utf8();
             Some((from + end, if rest[end..].starts_with('字') { '字'.len_utf8() } else { 0 }))
         });
-        quoted.or_else(|| Some((from + rest.find('字')?, '字'.len_utf8())))
+        // Not in `带茶的名字`.
+        let bare = rest.find('字').filter(|end| !rest[..*end].contains(['的', '名']));
+        quoted.or_else(|| Some((from + bare?, '字'.len_utf8())))
     }
 
     /// `营收最高的三天` as `营收最高的前三哪些天`, `哪三天销售额最高` as `前三哪些天销售额最高`, `订单数超过85的有哪些天` as

@@ -43,14 +43,21 @@ impl Paraphrase {
         self.weakest_of_days();
         self.average_daily();
         for (before, after, instead) in AROUND {
-            if let Some((start, inside, end)) = around(&self.text, before, after) {
+            if let Some((start, inside, end)) = around(&self.text, before, after)
+                && self.text[inside.clone()].contains(char::is_alphanumeric)
+            {
                 let instead = instead.replace("{}", &self.text[inside]);
                 self.put(start..end, &instead);
             }
         }
         for (words, instead) in ENGLISH {
             let lower = self.text.to_ascii_lowercase();
-            let place = |words: &str| Some((found(&self.text, &lower, words, 0)?, words.len()));
+            // `biggest customer by number of orders` says by what.
+            let place = |words: &str| {
+                let at = found(&self.text, &lower, words, 0)?;
+                let says_by = words.ends_with("customer") && lower[at + words.len()..].starts_with(" by ");
+                (!says_by).then_some((at, words.len()))
+            };
             if let Some((at, length)) = words.split('|').find_map(place) {
                 self.put(at..at + length, instead);
             }
