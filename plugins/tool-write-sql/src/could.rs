@@ -66,8 +66,7 @@ pub fn questions(
         let mut wholes = (0..schema.tables.len()).filter(|whole| whole != table);
         wholes.any(|whole| known.links.to_whole(schema, *table, whole).is_some())
     };
-    tables.retain(|table| !is_part(table));
-    for table in tables.into_iter().take(TABLES_MAX) {
+    for table in tables.into_iter().filter(|table| !is_part(table)).take(TABLES_MAX) {
         if offered.is_full() {
             break;
         }

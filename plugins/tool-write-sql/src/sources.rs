@@ -71,20 +71,9 @@ pub fn best(
     if answers.is_empty() {
         answers = tagged(asked, &mut refused);
     }
-    // The refusal of a source that knows more of the words is more useful, and so are its questions.
-    // One that names nothing of the question's is not asked.
-    refused.sort_by_cached_key(|(source, unclear)| {
-        let named = named_tables(asked.words, &Known::of(&source.schema), asked.today);
-        let unknown = match unclear {
-            Unclear::Words(words) => words.len(),
-            Unclear::Word(_) => 1,
-            _ => 0,
-        };
-        (named.is_empty(), unknown)
-    });
     match chosen(answers, preferred) {
         Ok(Some(found)) => Ok(found),
-        Ok(None) => Err(refusal(asked, &refused, preferred)),
+        Ok(None) => Err(refusal(asked, &by_knowledge(asked, refused), preferred)),
         Err(unclear) => {
             let error = Error::new("cannot_answer", explain::refusal(&unclear, asked.chinese));
             let Unclear::Sources(names) = &unclear else { return Err(error) };
@@ -126,6 +115,20 @@ fn tagged(asked: &Asked<'_>, refused: &mut [(Source, Unclear)]) -> Vec<(String, 
         }
     }
     answers
+}
+
+/// Refusals, the most useful one first: of a source that names something of the question, and lacks the fewest words.
+fn by_knowledge(asked: &Asked<'_>, mut refused: Vec<(Source, Unclear)>) -> Vec<(Source, Unclear)> {
+    refused.sort_by_cached_key(|(source, unclear)| {
+        let named = named_tables(asked.words, &Known::of(&source.schema), asked.today);
+        let unknown = match unclear {
+            Unclear::Words(words) => words.len(),
+            Unclear::Word(_) => 1,
+            _ => 0,
+        };
+        (named.is_empty(), unknown)
+    });
+    refused
 }
 
 /// Why no data source can answer, with questions that one can.

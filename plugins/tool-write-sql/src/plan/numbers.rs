@@ -171,21 +171,23 @@ impl Planner<'_> {
         if matches!(self.meaning.rank, Some((_, false))) {
             return Err(Unclear::Shape);
         }
-        let start = Expr::Start(unit, time);
-        query.groups.push(start);
-        query
-            .columns
-            .insert(0, Column { expr: start, alias: self.labels.unit(unit).to_owned(), measure: false });
+        self.group_by_unit(query, unit, time);
         Ok(())
+    }
+
+    /// Groups by calendar units before all else.
+    fn group_by_unit(&self, query: &mut Query, unit: Unit, time: Place) {
+        let start = Expr::Start(unit, time);
+        query.groups.insert(0, start);
+        let alias = self.labels.unit(unit).to_owned();
+        query.columns.insert(0, Column { expr: start, alias, measure: false });
     }
 
     /// `days with more than 85 orders`: the calendar units whose number fits; those without rows do not.
     fn units_with(&self, query: &mut Query) -> Result<(), Unclear> {
-        let fits_none = |(expr, test): &(Expr, Test)| match (expr.is_zero_of_nothing(), test) {
-            (true, Test::Number(Compare::More | Compare::Equal, number)) => *number < 0.0,
-            (true, Test::Number(Compare::AtLeast, number)) => *number <= 0.0,
-            (true, _) => true,
-            (false, _) => false,
+        let fits_none = |(expr, test): &(Expr, Test)| match test {
+            Test::Number(compare, number) => expr.is_zero_of_nothing() && compare.fits_zero(*number),
+            _ => expr.is_zero_of_nothing(),
         };
         let (Some((unit, _)), Some(time)) = (query.calendar.take(), query.time) else {
             return Err(Unclear::Shape);
@@ -193,17 +195,14 @@ impl Planner<'_> {
         if query.having.iter().any(fits_none) || self.meaning.order.is_some() {
             return Err(Unclear::Shape);
         }
-        let start = Expr::Start(unit, time);
-        query.groups.insert(0, start);
-        let alias = self.labels.unit(unit).to_owned();
-        query.columns.insert(0, Column { expr: start, alias, measure: false });
-        query.order = vec![(start, false)];
+        self.group_by_unit(query, unit, time);
+        query.order = vec![(Expr::Start(unit, time), false)];
         query.limit = self.limit();
         query.shape = Shape::Table;
         Ok(())
     }
 
-    /// Whether the least calendar units of known days are asked for, or so many of all: also those without rows.
+    /// Whether the least calendar units are asked for: also those without rows.
     fn is_least_of_units(&self, query: &Query) -> bool {
         matches!(self.meaning.rank, Some((By::Measure(_), false)))
             && query.calendar.is_some()
@@ -245,15 +244,7 @@ impl Planner<'_> {
             .flatten()
             .any(|(by, greatest)| counts(by) && !greatest);
         let fits_none = |(measure, compare, number): &(Measure, Compare, f64)| {
-            matches!(measure, Measure::Count(_))
-                && match compare {
-                    Compare::Less => *number > 0.0,
-                    Compare::AtMost => *number >= 0.0,
-                    Compare::Equal => *number == 0.0,
-                    Compare::NotEqual => *number != 0.0,
-                    Compare::More => *number < 0.0,
-                    Compare::AtLeast => *number <= 0.0,
-                }
+            matches!(measure, Measure::Count(_)) && compare.fits_zero(*number)
         };
         let groups = self.grouped_tables();
         let Some(&owner) = groups.first() else { return Ok(()) };
@@ -313,15 +304,7 @@ impl Planner<'_> {
             if !meaning.groups.is_empty() || has_some_days || query.columns.iter().any(is_median) {
                 // A calendar per group, or of weekends, would be mostly empty: shows only days with rows.
                 query.calendar = None;
-                query.groups.insert(0, Expr::Start(unit, time));
-                query.columns.insert(
-                    0,
-                    Column {
-                        expr: Expr::Start(unit, time),
-                        alias: self.labels.unit(unit).to_owned(),
-                        measure: false,
-                    },
-                );
+                self.group_by_unit(query, unit, time);
                 query.order = query.groups.iter().map(|expr| (*expr, false)).collect();
                 if let Some((By::Measure(measure), greatest)) = meaning.rank {
                     let by = self.expr(measure, counted, multiplied)?;

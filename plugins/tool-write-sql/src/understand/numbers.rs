@@ -46,6 +46,18 @@ impl Compare {
         }
     }
 
+    /// Whether 0 compares so with a number: `fewer than 5`.
+    pub fn fits_zero(self, number: f64) -> bool {
+        match self {
+            Compare::Less => number > 0.0,
+            Compare::AtMost => number >= 0.0,
+            Compare::Equal => number == 0.0,
+            Compare::NotEqual => number != 0.0,
+            Compare::More => number < 0.0,
+            Compare::AtLeast => number <= 0.0,
+        }
+    }
+
     /// `not over 500`.
     fn turned(self) -> Compare {
         match self {

@@ -1,5 +1,5 @@
 //! Other words for a question that is not understood as it is written: `buyers` as `customers who ordered`, `peak hour` as
-//! `which hour has the most orders`. Whoever reads the answer sees which words were read as which.
+//! `which hour has the most orders`. The answer says which words were read as which.
 
 mod chinese;
 mod english;

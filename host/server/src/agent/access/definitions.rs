@@ -149,7 +149,7 @@ async fn read(db: &Db, ids: &[i64]) -> Result<(ById, bool), Error> {
     Ok((read.into_iter().map(|(id, definition)| (id, Arc::new(definition))).collect(), is_whole))
 }
 
-/// A comment, or where there is none what the catalogue says.
+/// The comment; the catalogue's description if there is no comment.
 pub fn said(comment: Option<String>, description: Option<String>) -> String {
     comment.filter(|comment| !comment.is_empty()).or(description).unwrap_or_default()
 }
