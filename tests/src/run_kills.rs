@@ -12,8 +12,8 @@ const CHAINS: usize = 3;
 const LENGTH: usize = 4;
 /// A kill comes at most so many milliseconds after the starts.
 const MOMENT_MAX_MS: u64 = 400;
-/// A task is lost if so long after the kills nothing more happens, although not all have ended.
-const STILL_MAX: Duration = Duration::from_secs(60);
+/// A task is lost if for so long no effect is added, although not all runs have ended.
+const STILL_MAX: Duration = Duration::from_secs(120);
 /// The longest time that a slow machine may take for all of them.
 const ENDED_MAX: Duration = Duration::from_secs(15 * 60);
 /// The interval of looking whether all have ended, which costs the server something.
@@ -101,18 +101,22 @@ impl Noting {
         let distinct = || count("SELECT count(*) FROM (SELECT DISTINCT run, task FROM noted) AS d");
         // A run that a schedule has begun is listed a moment later.
         let deadline = Instant::now() + ENDED_MAX;
-        let (mut effects, mut changed) = (distinct(), Instant::now());
+        let (mut effects, mut changed) = (0, Instant::now());
         let runs = loop {
             let ended = self.runs(lake);
-            let now = distinct();
-            if let Some(runs) = ended.filter(|runs| now == runs * CHAINS * LENGTH) {
+            let found = distinct();
+            if let Some(runs) = ended.filter(|runs| found == runs * CHAINS * LENGTH) {
                 break runs;
             }
-            if now != effects {
-                (effects, changed) = (now, Instant::now());
+            if found != effects {
+                (effects, changed) = (found, Instant::now());
             }
             let is_late = changed.elapsed() > STILL_MAX || Instant::now() > deadline;
-            assert!(!is_late, "{when}: a task is lost on {kind}: {effects} effects; {}", self.left(lake));
+            assert!(
+                !is_late,
+                "{when}: a task is lost on {kind}, or late: {effects} effects; {}",
+                self.left(lake)
+            );
             std::thread::sleep(LOOK_INTERVAL);
         };
         let more = count("SELECT count(*) FROM noted") - distinct();
