@@ -5,9 +5,11 @@
 pub mod clock;
 pub mod error;
 pub mod failpoints;
+mod hidden;
 pub mod process_limits;
 pub mod text;
 pub mod time;
 
 pub use clock::Clock;
 pub use error::{Detail, Error};
+pub use hidden::Hidden;

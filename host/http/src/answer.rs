@@ -4,7 +4,9 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
+use http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
+use lakeport_base::Error;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -28,11 +30,12 @@ pub struct AnswerShape {
     pub schema: Schema,
     /// The headers of its own: each one's name and what it says.
     pub headers: &'static [(&'static str, &'static str)],
+    pub status: StatusCode,
 }
 
 impl AnswerShape {
     pub fn new(media: &'static [&'static str], schema: Schema) -> AnswerShape {
-        AnswerShape { media, schema, headers: &[] }
+        AnswerShape { media, schema, headers: &[], status: StatusCode::OK }
     }
 }
 
@@ -55,6 +58,12 @@ impl<T: Serialize> Data<T> {
     #[must_use]
     pub fn with_etag(self, definition: &str) -> Data<T> {
         Data(tagged(self.0, definition), PhantomData)
+    }
+
+    /// Sets a header.
+    #[must_use]
+    pub fn with_header(self, name: http::HeaderName, value: HeaderValue) -> Data<T> {
+        Data(self.0.header(name, value), PhantomData)
     }
 }
 
@@ -183,6 +192,41 @@ impl<M: Media> Answer for File<M> {
     fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
         let schema = if M::TEXT { json_schema!({ "type": "string" }) } else { json_schema!({}) };
         Some(AnswerShape::new(M::NAMES, schema))
+    }
+}
+
+/// 302: the browser goes on to another address.
+pub struct Redirect(Reply);
+
+impl Redirect {
+    /// 500 if the address cannot stand in a header.
+    pub fn to(address: &str) -> Result<Redirect, Error> {
+        let address = HeaderValue::from_str(address).map_err(Error::internal)?;
+        let reply = Reply::empty(StatusCode::FOUND).header(LOCATION, address);
+        Ok(Redirect(reply.header(CACHE_CONTROL, HeaderValue::from_static("no-store"))))
+    }
+
+    /// Adds a cookie.
+    #[must_use]
+    pub fn with_cookie(self, cookie: HeaderValue) -> Redirect {
+        let mut reply = self.0;
+        reply.headers.append(SET_COOKIE, cookie);
+        Redirect(reply)
+    }
+}
+
+impl Answer for Redirect {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        let headers = &[("Location", "Where to go on")];
+        Some(AnswerShape { headers, status: StatusCode::FOUND, ..AnswerShape::new(&[], json_schema!({})) })
     }
 }
 

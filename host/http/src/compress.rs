@@ -64,19 +64,26 @@ fn is_text(content_type: &str) -> bool {
 
 /// Whether `Accept-Encoding` names gzip, or everything, without refusing it (`q=0`).
 fn takes_gzip(headers: &HeaderMap) -> bool {
-    let named = |wanted: &str| {
-        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).find_map(|text| {
-            text.split(',').find_map(|choice| {
-                let mut parts = choice.split(';').map(str::trim);
-                if !parts.next()?.eq_ignore_ascii_case(wanted) {
-                    return None;
-                }
-                let quality = parts.find_map(|part| part.strip_prefix("q="));
-                Some(quality.and_then(|q| q.parse::<f32>().ok()).unwrap_or(1.0) > 0.0)
-            })
-        })
-    };
-    named("gzip").or_else(|| named("*")).unwrap_or(false)
+    let values = || headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let named = |coding| values().find_map(|accepted| quality(accepted, coding));
+    named("gzip").or_else(|| named("*")).unwrap_or(0.0) > 0.0
+}
+
+/// Whether a value of `Accept-Encoding` names this coding, or everything, without refusing it (`q=0`).
+pub fn accepts_coding(accepted: &str, coding: &str) -> bool {
+    quality(accepted, coding).or_else(|| quality(accepted, "*")).unwrap_or(0.0) > 0.0
+}
+
+/// The quality of a coding where it is named.
+fn quality(accepted: &str, coding: &str) -> Option<f32> {
+    accepted.split(',').find_map(|choice| {
+        let mut parts = choice.split(';').map(str::trim);
+        if !parts.next()?.eq_ignore_ascii_case(coding) {
+            return None;
+        }
+        let quality = parts.find_map(|part| part.strip_prefix("q="));
+        Some(quality.and_then(|quality| quality.parse().ok()).unwrap_or(1.0))
+    })
 }
 
 #[cfg(test)]
@@ -96,6 +103,16 @@ mod tests {
         }
         for no in ["", "br", "gzip;q=0", "*;q=0", "gzip;q=0, *"] {
             assert!(!takes_gzip(&accepting(no)), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_coding_is_accepted_by_its_name_or_with_all() {
+        for yes in ["br", "gzip, br;q=0.1", "*", "gzip;q=0, BR"] {
+            assert!(accepts_coding(yes, "br"), "{yes}");
+        }
+        for no in ["", "gzip", "br;q=0, *", "*;q=0"] {
+            assert!(!accepts_coding(no, "br"), "{no}");
         }
     }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::poll_immediate;
-use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use lakeport_base::Error;
 use tokio::time::{Instant, timeout_at};
@@ -139,7 +139,7 @@ impl<G: Gate> Edge<G> {
 
     async fn serve<'r>(
         &'r self,
-        parts: Parts,
+        mut parts: Parts,
         incoming: &mut Incoming,
         seen: &mut Seen<'r>,
         peer: SocketAddr,
@@ -153,7 +153,14 @@ impl<G: Gate> Edge<G> {
         {
             return Ok(reply);
         }
-        let found = self.router.find(&parts.method, path);
+        let found = self.router.find(&parts.method, path).or_else(|unknown| {
+            // The page at `/` knows the addresses below it.
+            if is_navigation(&parts, &self.router) && self.router.methods(path).is_empty() {
+                self.router.find(&Method::GET, "/")
+            } else {
+                Err(unknown)
+            }
+        });
         let found = found.map(|found| (&self.router.endpoints()[found.place], found));
         let is_dry_run =
             found.as_ref().is_ok_and(|(route, _)| route.dry_run && is_dry_run(parts.uri.query()));
@@ -170,6 +177,7 @@ impl<G: Gate> Edge<G> {
             probe: route.probe,
             secret: route.secret,
         };
+        with_host(&mut parts);
         let deadline = started + self.settings.request_timeout;
         let allowed = allow(&caller, needed, route);
         // Refused changes are recorded as well, without their body.
@@ -339,6 +347,27 @@ impl Client {
         }
         reply
     }
+}
+
+/// HTTP/2 names the host as `:authority`; handlers read `Host`.
+fn with_host(parts: &mut Parts) {
+    if !parts.headers.contains_key(HOST)
+        && let Some(authority) = parts.uri.authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        parts.headers.insert(HOST, host);
+    }
+}
+
+/// Whether a browser asks for a page, and not a program for an answer of the interface.
+fn is_navigation(parts: &Parts, router: &Router) -> bool {
+    let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+    let accepted = parts.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let path = parts.uri.path();
+    let first = path.split('/').nth(1).unwrap_or_default().to_ascii_lowercase();
+    let is_name = first.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_interface = router.endpoints().iter().any(|route| route.path.split('/').nth(1) == Some(&first));
+    reads && accepted.contains("text/html") && is_name && !first.is_empty() && !is_interface
 }
 
 fn deadline_exceeded(timeout: Duration) -> Error {

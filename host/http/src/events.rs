@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use lakeport_base::Error;
+use lakeport_base::error::Detail;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,7 @@ const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a reader waits before it reconnects after the server stopped. Milliseconds.
 const RETRY_MS: u32 = 1_000;
 const COMMENT: &[u8] = b":\n\n";
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// One frame of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +36,17 @@ impl Event {
     fn frame(&self) -> Bytes {
         format!("id: {}\nevent: {}\ndata: {}\n\n", self.id, self.kind, self.data).into()
     }
+}
+
+/// The id of the last event that the reader has seen, by the header, or else by the query; `None`: it names none.
+pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<Option<i64>, Error> {
+    let Some(header) = headers.get(&LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
+        return Ok(query);
+    };
+    let number = header.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let number = number.and_then(|number| i64::try_from(number).ok());
+    let wrong = || Error::invalid(vec![Detail::new("Last-Event-ID", "must be the id of an event, or 0")]);
+    number.map(Some).ok_or_else(wrong)
 }
 
 /// A reply that sends `events` until they end or the server stops.
@@ -89,6 +103,19 @@ impl<E: Stream<Item = Event>> Reader<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_header_wins_over_the_parameter() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(asked_after(&headers, None).unwrap(), None);
+        assert_eq!(asked_after(&headers, Some(7)).unwrap(), Some(7));
+        headers.insert(&LAST_EVENT_ID, HeaderValue::from_static("3"));
+        assert_eq!(asked_after(&headers, Some(7)).unwrap(), Some(3));
+        for wrong in ["x", "-1", "1.5", "99999999999999999999"] {
+            headers.insert(&LAST_EVENT_ID, HeaderValue::from_static(wrong));
+            assert_eq!(asked_after(&headers, Some(7)).unwrap_err().status(), 400, "{wrong}");
+        }
+    }
 
     async fn text_of(reply: Reply) -> String {
         let Content::Stream(frames) = reply.content else { panic!("a stream") };

@@ -33,10 +33,11 @@ mod tls;
 mod written_json;
 
 pub use answer::{
-    Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Script, Style, Wasm,
+    Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Redirect, Script, Style, Wasm,
 };
 pub use call::{Body, Call, Json, Nothing, OptionalJson, Raw};
 pub use caller::{Caller, Identity, Role};
+pub use compress::accepts_coding;
 pub use edge::{Edge, EdgeSettings};
 pub use etag::{etag_of, etag_of_bytes};
 pub use gate::{Attempt, Begun, Gate};

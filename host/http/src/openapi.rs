@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use http::Method;
+use http::{Method, StatusCode};
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -183,14 +183,15 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
         responses.insert("501".to_owned(), error.clone());
     } else {
         let mut success = json!({ "description": "Success" });
-        if let Some(answer) = &shape.answer {
+        if let Some(answer) = shape.answer.as_ref().filter(|answer| !answer.media.is_empty()) {
             success["content"] = content(answer);
         }
         let headers = headers(route, shape);
         if !headers.is_empty() {
             success["headers"] = headers.into();
         }
-        responses.insert("200".to_owned(), success);
+        let status = shape.answer.as_ref().map_or(StatusCode::OK, |answer| answer.status);
+        responses.insert(status.as_u16().to_string(), success);
     }
     if let Some((status, when)) = route.also {
         let mut also = json!({ "description": when });
@@ -309,7 +310,7 @@ fn not_null(mut schema: Value) -> Value {
 pub fn tag(path: &str) -> &str {
     let rest = path.strip_prefix("/api/v1/").unwrap_or(path.trim_start_matches('/'));
     match rest.split('/').next().unwrap_or_default() {
-        "health" | "metrics" | "docs" | "openapi.json" | "" => "operation",
+        "health" | "metrics" | "docs" | "openapi.json" | "icon.svg" | "assets" | "" => "operation",
         first => first,
     }
 }
