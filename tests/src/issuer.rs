@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 const READ_MAX: Duration = Duration::from_secs(5);
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/keys";
+const AUTHORIZE: &str = "/authorize?prompt=login";
+const TOKEN: &str = "/token";
 const RSA_PEM: &str = include_str!("../data/test-only-rsa.pem");
 
 /// An issuer that listens until it is dropped.
@@ -30,6 +32,10 @@ pub struct Issuer {
 struct State {
     discovery: Mutex<Value>,
     keys: Mutex<Value>,
+    /// The status and the body that codes get.
+    tokens: Mutex<(u16, Value)>,
+    /// What was sent with codes: `Authorization` and the body.
+    exchanges: Mutex<Vec<(String, String)>>,
     fails: AtomicBool,
     stops: AtomicBool,
     asked: AtomicUsize,
@@ -42,8 +48,15 @@ impl Issuer {
         let address = listener.local_addr().expect("it listens");
         let url = format!("http://{address}");
         let state = Arc::new(State {
-            discovery: Mutex::new(json!({ "issuer": url, "jwks_uri": format!("{url}{KEYS}") })),
+            discovery: Mutex::new(json!({
+                "issuer": url,
+                "jwks_uri": format!("{url}{KEYS}"),
+                "authorization_endpoint": format!("{url}{AUTHORIZE}"),
+                "token_endpoint": format!("{url}{TOKEN}"),
+            })),
             keys: Mutex::default(),
+            tokens: Mutex::new((400, json!({ "error": "invalid_grant" }))),
+            exchanges: Mutex::default(),
             fails: AtomicBool::new(false),
             stops: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
@@ -82,6 +95,16 @@ impl Issuer {
     /// Sets a member of its discovery: `issuer`, `jwks_uri`.
     pub fn say(&self, member: &str, value: &str) {
         lock(&self.state.discovery)[member] = value.into();
+    }
+
+    /// Answers codes with this from now on.
+    pub fn give_tokens(&self, status: u16, tokens: Value) {
+        *lock(&self.state.tokens) = (status, tokens);
+    }
+
+    /// What was sent with the last code: `Authorization`, if any, and the body.
+    pub fn last_exchange(&self) -> Option<(String, String)> {
+        lock(&self.state.exchanges).last().cloned()
     }
 
     /// Whether it answers every request with 500.
@@ -132,7 +155,20 @@ impl State {
                 length => head.extend_from_slice(&part[..length]),
             }
         }
+        let end = head.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_default() + 4;
+        let mut body = head.split_off(end);
         let head = String::from_utf8_lossy(&head);
+        let header = |name: &str| {
+            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+            lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+        };
+        let length = header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        while body.len() < length {
+            match stream.read(&mut part)? {
+                0 => return Ok(()),
+                more => body.extend_from_slice(&part[..more]),
+            }
+        }
         let path = head.split(' ').nth(1).unwrap_or_default();
         if path == DISCOVERY {
             self.asked.fetch_add(1, Ordering::AcqRel);
@@ -141,6 +177,11 @@ impl State {
             _ if self.fails.load(Ordering::Acquire) => (500, json!({})),
             DISCOVERY => (200, lock(&self.discovery).clone()),
             KEYS => (200, lock(&self.keys).clone()),
+            TOKEN => {
+                let body = String::from_utf8_lossy(&body).into_owned();
+                lock(&self.exchanges).push((header("authorization").unwrap_or_default(), body));
+                lock(&self.tokens).clone()
+            }
             _ => (404, json!({})),
         };
         let body = body.to_string();

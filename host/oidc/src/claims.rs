@@ -54,10 +54,28 @@ impl Claims {
         Ok((expires_s + LEEWAY_S).saturating_mul(1000))
     }
 
+    /// Checks that it answers this sign-in, by the sign-in's nonce, and was made for this client.
+    pub fn check_sign_in(&self, client_id: &str, nonce: &str) -> Result<(), Error> {
+        if self.text("nonce") != Some(nonce) {
+            return Err(refused("answers another sign-in: its `nonce` differs"));
+        }
+        if self.text("azp").is_some_and(|party| party != client_id) {
+            return Err(refused("was made for another client (`azp`)"));
+        }
+        Ok(())
+    }
+
+    pub fn subject(&self) -> Option<&str> {
+        self.text("sub")
+    }
+
     /// The caller's identity. 403 `role_claim_missing` if the JWT has no role.
     pub fn identity(&self, settings: &OidcSettings, expires_at_ms: i64) -> Result<OidcIdentity, Error> {
-        let subject =
-            self.text("sub").filter(|text| !text.is_empty() && text.chars().count() <= SUBJECT_MAX_CHARS);
+        let is_valid = |text: &&str| {
+            let is_plain = !text.chars().any(char::is_control);
+            is_plain && !text.is_empty() && text.chars().count() <= SUBJECT_MAX_CHARS
+        };
+        let subject = self.text("sub").filter(is_valid);
         let subject = subject.ok_or_else(|| refused("has no valid `sub`"))?;
         let role = self.role(&settings.role_claim)?;
         let datasources = self.datasources(&settings.datasources_claim)?;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
+use super::discovery::Discovery;
 use super::jwk::PublicKey;
 use super::jws::Jws;
 
@@ -60,12 +61,6 @@ impl Deref for Held {
 struct Attempt {
     at_ms: Option<i64>,
     failed: bool,
-}
-
-#[derive(Deserialize)]
-struct Discovery {
-    issuer: String,
-    jwks_uri: String,
 }
 
 #[derive(Deserialize)]
@@ -149,21 +144,7 @@ impl IssuerKeys {
     }
 
     async fn fetch(&self) -> anyhow::Result<Vec<PublicKey>> {
-        let base = self.issuer.trim_end_matches('/');
-        let discovery: Discovery = self
-            .client
-            .get_json(&format!("{base}/.well-known/openid-configuration"), Limits::default())
-            .await
-            .context("discovery")?;
-        ensure!(
-            discovery.issuer == self.issuer,
-            "it names itself {:?}; oidc.issuer must match exactly",
-            discovery.issuer
-        );
-        ensure!(
-            discovery.jwks_uri.starts_with("https://") || self.issuer.starts_with("http://"),
-            "its jwks_uri is not https, as the issuer itself is"
-        );
+        let discovery = Discovery::read(&self.client, &self.issuer).await?;
         let set: KeySet =
             self.client.get_json(&discovery.jwks_uri, Limits::default()).await.context("jwks_uri")?;
         let read = |key: Value| serde_json::from_value(key).ok().and_then(PublicKey::from_document);

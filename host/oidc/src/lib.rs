@@ -1,13 +1,17 @@
 //! Accepts JWTs of the configured issuer besides tokens.
 //!
+//! People sign in to the console at the issuer (the authorization code flow with PKCE, [`Pending`]).
+//!
 //! A JWT is as trustworthy as its signature: the algorithm must fit a key that the issuer publishes now, and
 //! claims count only after the signature was checked. The caller learns whether the JWT is accepted, and no
-//! more. This crate contacts the issuer only, for its keys only.
+//! more. This crate contacts the issuer only, for its keys and for sign-ins.
 
 mod claims;
+mod discovery;
 mod jwk;
 mod jws;
 mod keys;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +21,7 @@ use std::path::Path;
 use anyhow::Context;
 use lakeport_base::Clock;
 use lakeport_base::Error;
+use lakeport_base::Hidden;
 use lakeport_egress::{HttpClient, Policy, Rule};
 use lakeport_http::Role;
 use parking_lot::Mutex;
@@ -25,6 +30,9 @@ use sha2::{Digest, Sha256};
 use claims::Claims;
 use jws::Jws;
 use keys::IssuerKeys;
+use sign_in::SignIns;
+
+pub use sign_in::{CALLBACK_PATH, Pending, is_redirect_uri};
 
 /// The longest JWT.
 const JWT_MAX_BYTES: usize = 16 * 1024;
@@ -42,6 +50,15 @@ pub struct OidcSettings {
     pub role_claim: String,
     pub datasources_claim: String,
     pub name_claim: String,
+    /// `None`: nobody signs in at the issuer.
+    pub client_id: Option<String>,
+    /// `None`: a public client.
+    pub client_secret: Option<Hidden>,
+    /// With blanks between them.
+    pub scopes: String,
+    /// `None`: of the host that the browser asked.
+    pub redirect_uri: Option<String>,
+    pub session_hours: u64,
 }
 
 /// The identity in a JWT.
@@ -62,6 +79,7 @@ pub struct Oidc {
     settings: OidcSettings,
     issuer: String,
     keys: IssuerKeys,
+    sign_ins: SignIns,
     clock: Clock,
     known: Mutex<HashMap<[u8; 32], Known>>,
 }
@@ -94,21 +112,32 @@ impl Oidc {
         if settings.audience.trim().is_empty() {
             anyhow::bail!("oidc.audience is empty; set it to the `aud` that the issuer uses for Lakeport");
         }
-        let keys = IssuerKeys::new(issuer.clone(), client.and(own), clock.clone());
+        let client = client.and(own);
+        let keys = IssuerKeys::new(issuer.clone(), client.clone(), clock.clone());
+        let sign_ins = SignIns::new(issuer.clone(), client, clock.clone());
         let known = Mutex::default();
-        Ok(Some(Oidc { settings: settings.clone(), issuer, keys, clock, known }))
+        Ok(Some(Oidc { settings: settings.clone(), issuer, keys, sign_ins, clock, known }))
     }
 
     /// Authenticates a JWT. 401 `unauthenticated`, 403 `role_claim_missing` if it has no role, 503
     /// `oidc_unreachable` if the issuer's keys are needed and unavailable.
     pub async fn identify(&self, jwt: &str) -> Result<OidcIdentity, Error> {
-        if jwt.len() > JWT_MAX_BYTES {
-            return Err(Error::unauthenticated(format!("the JWT is longer than {JWT_MAX_BYTES} bytes")));
-        }
         let now_ms = self.clock.now_ms();
         let digest: [u8; 32] = Sha256::digest(jwt).into();
         if let Some(identity) = self.remembered(&digest, now_ms) {
             return Ok(identity);
+        }
+        let (claims, until_ms) = self.checked(jwt, &self.settings.audience).await?;
+        let identity = claims.identity(&self.settings, until_ms)?;
+        self.remember(digest, &identity, until_ms.min(now_ms + KNOWN_MS), now_ms);
+        Ok(identity)
+    }
+
+    /// The claims of a JWT for this audience, and when it expires (milliseconds). 401 if it is not the issuer's, not
+    /// valid now, or for another audience.
+    async fn checked(&self, jwt: &str, audience: &str) -> Result<(Claims, i64), Error> {
+        if jwt.len() > JWT_MAX_BYTES {
+            return Err(Error::unauthenticated(format!("the JWT is longer than {JWT_MAX_BYTES} bytes")));
         }
         let jws = Jws::parse(jwt)?;
         let claims = Claims::parse(&jws.payload)?;
@@ -118,10 +147,8 @@ impl Oidc {
         if !keys.iter().any(|key| key.has_signed(&jws)) {
             return Err(Error::unauthenticated("the JWT's signature is invalid"));
         }
-        let until_ms = claims.check(&self.settings.audience, now_ms)?;
-        let identity = claims.identity(&self.settings, until_ms)?;
-        self.remember(digest, &identity, until_ms.min(now_ms + KNOWN_MS), now_ms);
-        Ok(identity)
+        let until_ms = claims.check(audience, self.clock.now_ms())?;
+        Ok((claims, until_ms))
     }
 
     fn remembered(&self, digest: &[u8; 32], now_ms: i64) -> Option<OidcIdentity> {

@@ -27,6 +27,9 @@ fn settings(issuer: &str) -> OidcSettings {
         role_claim: "lakeport_role".to_owned(),
         datasources_claim: "lakeport_datasources".to_owned(),
         name_claim: "preferred_username".to_owned(),
+        scopes: "openid".to_owned(),
+        session_hours: 8,
+        ..OidcSettings::default()
     }
 }
 
@@ -490,4 +493,142 @@ fn an_issuer_that_is_no_address_is_refused_at_start() {
     assert!(open("https://login.example.com/realms/company").unwrap().is_some());
     let none = OidcSettings { issuer: None, ..settings("") };
     assert!(Oidc::open(&none, &client, Clock::system()).unwrap().is_none());
+}
+
+/// A sign-in that was begun: what is kept, and the parameters that the browser takes to the issuer.
+async fn begun(stage: &Stage) -> (Pending, HashMap<String, String>) {
+    let (address, pending) =
+        stage.oidc.begin("http://127.0.0.1:1/api/v1/session/oidc/callback").await.unwrap();
+    let (endpoint, query) = address.split_once("?prompt=login&").expect("the endpoint's own query stays");
+    assert_eq!(endpoint, format!("{}/authorize", stage.issuer.url()));
+    let sent = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    (pending, sent)
+}
+
+fn signing_in() -> Stage {
+    stage_with(SigningKey::ed25519("k1"), |settings| {
+        settings.client_id = Some("console".to_owned());
+        settings.client_secret = Some(Hidden("a+b/ c".to_owned()));
+    })
+}
+
+/// The claims of an ID token that answers the sign-in.
+fn of_sign_in(stage: &Stage, sent: &HashMap<String, String>) -> Value {
+    merged(stage.claims(), json!({ "aud": "console", "nonce": sent["nonce"], "preferred_username": "ada" }))
+}
+
+#[tokio::test]
+async fn a_sign_in_proves_who_began_it() {
+    let stage = signing_in();
+    let (pending, sent) = begun(&stage).await;
+    assert_eq!(sent["response_type"], "code");
+    assert_eq!((sent["client_id"].as_str(), sent["scope"].as_str()), ("console", "openid"));
+    assert_eq!((&sent["state"], sent["code_challenge_method"].as_str()), (&pending.state, "S256"));
+    let (other, _) = begun(&stage).await;
+    assert_ne!(other.state, pending.state);
+
+    let id_token = stage.key.sign(&of_sign_in(&stage, &sent));
+    stage.issuer.give_tokens(200, json!({ "id_token": id_token, "access_token": "opaque" }));
+    let identity = stage.oidc.finish(&pending, "the code").await.unwrap();
+    assert_eq!(
+        (identity.subject.as_str(), identity.name.as_str(), identity.role),
+        ("u1", "ada", Role::Editor)
+    );
+
+    let (account, body) = stage.issuer.last_exchange().expect("it was asked");
+    let sent_then: HashMap<String, String> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    assert_eq!(
+        (sent_then["grant_type"].as_str(), sent_then["code"].as_str()),
+        ("authorization_code", "the code")
+    );
+    assert_eq!(sent_then["redirect_uri"], sent["redirect_uri"]);
+    assert_eq!(URL_SAFE_NO_PAD.encode(Sha256::digest(&sent_then["code_verifier"])), sent["code_challenge"]);
+    let account =
+        base64::engine::general_purpose::STANDARD.decode(account.trim_start_matches("Basic ")).unwrap();
+    assert_eq!(String::from_utf8(account).unwrap(), "console:a%2Bb%2F+c");
+}
+
+#[tokio::test]
+async fn an_access_token_for_this_server_has_the_rights() {
+    let stage = signing_in();
+    let (pending, sent) = begun(&stage).await;
+    let id_token = stage.key.sign(&merged(of_sign_in(&stage, &sent), json!({ "lakeport_role": null })));
+    let access_token = stage.jwt(json!({ "lakeport_role": "admin" }));
+    stage.issuer.give_tokens(200, json!({ "id_token": id_token, "access_token": access_token }));
+    assert_eq!(stage.oidc.finish(&pending, "c").await.unwrap().role, Role::Admin);
+    let foreign = stage.jwt(json!({ "lakeport_role": "admin", "sub": "another" }));
+    stage.issuer.give_tokens(200, json!({ "id_token": id_token, "access_token": foreign }));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 401, "two people");
+    let elsewhere = stage.jwt(json!({ "lakeport_role": "admin", "aud": "another" }));
+    stage.issuer.give_tokens(200, json!({ "id_token": id_token, "access_token": elsewhere }));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 403, "lakeport_role");
+}
+
+/// The ID token, in which absent data sources mean all, must not stand in for what the access token says.
+#[tokio::test]
+async fn an_access_token_that_is_refused_ends_the_sign_in() {
+    let stage = signing_in();
+    let (pending, sent) = begun(&stage).await;
+    let id_token = stage.key.sign(&merged(of_sign_in(&stage, &sent), json!({ "lakeport_role": "admin" })));
+    let refusals = [
+        (json!({ "lakeport_role": "viewer", "lakeport_datasources": { "a": 1 } }), "list of at most"),
+        (json!({ "lakeport_role": null, "lakeport_datasources": ["a"] }), "lakeport_role"),
+    ];
+    for (change, why) in refusals {
+        let tokens = json!({ "id_token": id_token, "access_token": stage.jwt(change) });
+        stage.issuer.give_tokens(200, tokens);
+        assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 403, why);
+    }
+    let bearer = refusal(stage.oidc.identify(&id_token).await);
+    assert_refused(bearer, 401, "audience");
+}
+
+#[tokio::test]
+async fn tokens_of_another_sign_in_are_refused() {
+    let stage = signing_in();
+    let (pending, sent) = begun(&stage).await;
+    let usual = of_sign_in(&stage, &sent);
+    let changes = [
+        (json!({ "nonce": "another" }), "nonce"),
+        (json!({ "nonce": null }), "nonce"),
+        (json!({ "aud": "another" }), "audience"),
+        (json!({ "azp": "another" }), "azp"),
+        (json!({ "exp": NOW_S - 3_600 }), "expired"),
+        (json!({ "iss": "http://another.example" }), "trusted issuer"),
+    ];
+    for (change, why) in changes {
+        let id_token = stage.key.sign(&merged(usual.clone(), change));
+        stage.issuer.give_tokens(200, json!({ "id_token": id_token }));
+        assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 401, why);
+    }
+    let stranger = SigningKey::ed25519("k1").sign(&usual);
+    stage.issuer.give_tokens(200, json!({ "id_token": stranger }));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 401, "signature");
+    stage.issuer.give_tokens(200, json!({ "access_token": stage.jwt(json!({})) }));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 401, "no ID token");
+    stage.issuer.give_tokens(400, json!({ "error": "invalid_grant", "error_description": "used" }));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 401, "invalid_grant used");
+    stage.issuer.give_tokens(500, json!({}));
+    assert_refused(refusal(stage.oidc.finish(&pending, "c").await), 503, "unavailable");
+}
+
+#[tokio::test]
+async fn endpoints_are_read_once_an_hour_and_kept_while_the_issuer_fails() {
+    let stage = signing_in();
+    stage.issuer.set_failing(true);
+    let refused = stage.oidc.begin("http://h/api/v1/session/oidc/callback").await.map(drop).unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (503, "oidc_unreachable"));
+    stage.issuer.set_failing(false);
+    assert!(stage.oidc.begin("http://h/").await.is_err(), "it is not asked again at once");
+    stage.pass_s(11);
+    begun(&stage).await;
+    begun(&stage).await;
+    assert_eq!(stage.issuer.times_asked(), 2);
+    stage.pass_s(3_700);
+    stage.issuer.set_failing(true);
+    begun(&stage).await;
+    assert_eq!(stage.issuer.times_asked(), 3);
+    let none = stage_with(SigningKey::ed25519("k1"), |_| ());
+    assert_eq!(none.oidc.begin("http://h/").await.map(drop).unwrap_err().status(), 404);
+    assert_eq!((none.oidc.signs_in_at(), stage.oidc.signs_in_at().as_deref()), (None, Some("127.0.0.1")));
 }
