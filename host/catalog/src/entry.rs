@@ -15,6 +15,8 @@ pub struct Entry {
     pub tags: Box<[Box<str>]>,
     pub is_deprecated: bool,
     pub is_physical: bool,
+    /// Its database differs from the catalogue.
+    pub has_drift: bool,
     pub row_count: Option<i64>,
     pub data_size: Option<i64>,
     pub index_size: Option<i64>,
@@ -40,6 +42,7 @@ pub mod tests {
             tags: Box::default(),
             is_deprecated: false,
             is_physical: false,
+            has_drift: false,
             row_count: None,
             data_size: None,
             index_size: None,

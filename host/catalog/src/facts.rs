@@ -9,8 +9,9 @@ use super::filter::Filter;
 
 /// A value that lists can filter by.
 #[derive(PartialEq, Eq, Hash)]
-enum Fact {
+pub(super) enum Fact {
     Cluster(Option<i64>),
+    Drift,
     Layer(Box<str>),
     BusinessDomain(Box<str>),
     DataDomain(Box<str>),
@@ -19,6 +20,19 @@ enum Fact {
 }
 
 impl Fact {
+    /// Its value, as a filter takes it.
+    pub fn text(&self) -> String {
+        match self {
+            Fact::Cluster(id) => id.map(|id| id.to_string()).unwrap_or_default(),
+            Fact::Drift => true.to_string(),
+            Fact::Layer(text)
+            | Fact::BusinessDomain(text)
+            | Fact::DataDomain(text)
+            | Fact::Owner(text)
+            | Fact::Tag(text) => text.to_string(),
+        }
+    }
+
     fn of(entry: &Entry) -> Vec<Fact> {
         let texts = [
             entry.layer.clone().map(Fact::Layer),
@@ -27,7 +41,9 @@ impl Fact {
             entry.owner.clone().map(Fact::Owner),
         ];
         let tags = entry.tags.iter().cloned().map(Fact::Tag);
-        [Fact::Cluster(entry.cluster_id)].into_iter().chain(texts.into_iter().flatten()).chain(tags).collect()
+        let drift = entry.has_drift.then_some(Fact::Drift);
+        let first = [Fact::Cluster(entry.cluster_id)].into_iter().chain(drift);
+        first.chain(texts.into_iter().flatten()).chain(tags).collect()
     }
 
     fn wanted_by(filter: &Filter<'_>) -> impl Iterator<Item = Fact> {
@@ -38,6 +54,7 @@ impl Fact {
             filter.owner.map(|owner| Fact::Owner(owner.into())),
             filter.tag.map(|tag| Fact::Tag(tag.into())),
             filter.cluster_id.map(|id| Fact::Cluster(Some(id))),
+            filter.has_drift.filter(|has| *has).map(|_| Fact::Drift),
         ];
         facts.into_iter().flatten()
     }
@@ -84,6 +101,16 @@ impl Facts {
         all
     }
 
+    /// The facts that are wanted, each with how many of these places have it.
+    pub fn counts<'s>(
+        &'s self,
+        places: &'s RoaringBitmap,
+        is_wanted: impl Fn(&Fact) -> bool + 's,
+    ) -> impl Iterator<Item = (&'s Fact, u64)> + 's {
+        let wanted = self.places.iter().filter(move |(fact, _)| is_wanted(fact));
+        wanted.map(|(fact, of)| (fact, of.intersection_len(places)))
+    }
+
     /// The places that match the filter, apart from its keyword.
     pub fn fitting(&self, filter: &Filter<'_>) -> RoaringBitmap {
         let mut fitting = self.listed.clone();
@@ -95,6 +122,11 @@ impl Facts {
         }
         let but = filter.but_cluster_id.and_then(|id| self.places.get(&Fact::Cluster(Some(id))));
         if let Some(places) = but {
+            fitting -= places;
+        }
+        if filter.has_drift == Some(false)
+            && let Some(places) = self.places.get(&Fact::Drift)
+        {
             fitting -= places;
         }
         fitting

@@ -11,6 +11,8 @@ pub struct Filter<'f> {
     pub owner: Option<&'f str>,
     pub tag: Option<&'f str>,
     pub cluster_id: Option<i64>,
+    /// Whether its database differs from the catalogue.
+    pub has_drift: Option<bool>,
     /// Excludes this data source.
     pub but_cluster_id: Option<i64>,
 }

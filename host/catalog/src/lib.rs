@@ -4,6 +4,7 @@
 //! of tables feeds. The details of tables are in the store.
 
 mod entry;
+mod facets;
 mod facts;
 mod filter;
 mod index;
@@ -15,6 +16,7 @@ mod search_text;
 pub mod terms;
 
 pub use entry::Entry;
+pub use facets::{Facet, FacetValue, Facets};
 pub use filter::Filter;
 pub use index::Index;
 pub use orders::{Order, SortBy};

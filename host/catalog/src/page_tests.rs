@@ -23,6 +23,7 @@ fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>)
         tags: Box::default(),
         is_deprecated: false,
         is_physical: false,
+        has_drift: false,
         row_count,
         data_size: None,
         index_size: None,
@@ -85,6 +86,8 @@ fn each_filter_counts_what_fits() {
     assert_eq!(total(Filter { cluster_id: Some(2), ..Filter::default() }), 2);
     assert_eq!(total(Filter { but_cluster_id: Some(2), ..Filter::default() }), 2);
     assert_eq!(total(Filter { keyword: "gone", ..Filter::default() }), 0);
+    assert_eq!(total(Filter { has_drift: Some(true), ..Filter::default() }), 0);
+    assert_eq!(total(Filter { has_drift: Some(false), ..Filter::default() }), 4);
 }
 
 #[test]

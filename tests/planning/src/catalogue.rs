@@ -102,6 +102,7 @@ impl Catalogue {
             tags: Box::default(),
             is_deprecated: false,
             is_physical: true,
+            has_drift: false,
             row_count: None,
             data_size: None,
             index_size: None,

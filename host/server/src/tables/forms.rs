@@ -156,10 +156,27 @@ pub struct ListQuery {
     pub owner: Option<String>,
     /// Only tables with this tag.
     pub tag: Option<String>,
+    /// Only tables whose database differs from the catalogue; `false`: only the others.
+    pub has_drift: Option<bool>,
     /// Absent: newest first.
     pub sort_field: Option<SortField>,
     /// In upper or lower case. Absent: `asc`, if there is a `sortField`.
     pub sort_order: Option<SortOrder>,
+}
+
+/// What facets are counted under.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FacetsQuery {
+    pub layer: Option<String>,
+    /// Part of the database's or the table's name, ignoring case.
+    pub keyword: Option<String>,
+    pub cluster_id: Option<i64>,
+    pub business_domain: Option<String>,
+    pub data_domain: Option<String>,
+    pub owner: Option<String>,
+    pub tag: Option<String>,
+    pub has_drift: Option<bool>,
 }
 
 /// The definition of a new table; nothing is created in a database.

@@ -29,6 +29,7 @@ use crate::core::{Core, stands_on_core};
 use crate::datasources::{self, Datasources};
 use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
 use crate::plugins::CALL_CODES;
+pub use change::TOPIC as CHANGES_TOPIC;
 pub use definitions::Record;
 pub use definitions::list::page;
 pub use definitions::store::{active_of, all_kept, all_of as records_of};
@@ -201,6 +202,14 @@ fn definitions() -> Vec<Route<Tables>> {
             "listTables",
             "List tables, without those in the recycle bin",
             definitions::list::list,
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/facets",
+            Viewer,
+            "getTableFacets",
+            "Count the tables by the values that the list can be filtered by",
+            definitions::list::facets,
         ),
         Route::new(
             Method::POST,

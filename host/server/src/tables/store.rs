@@ -321,7 +321,8 @@ macro_rules! entries {
     ($cut:literal, $fields:literal) => {
         concat!(
             "SELECT t.id, t.cluster_id, t.db_name, t.table_name, t.table_comment, t.layer, t.business_domain, \
-             t.data_domain, t.owner, t.status = 'deprecated' AS is_deprecated, t.physical = 1 AS is_physical, t.row_count, t.data_size, t.index_size, \
+             t.data_domain, t.owner, t.status = 'deprecated' AS is_deprecated, t.physical = 1 AS is_physical, \
+             t.drift IS NOT NULL AS has_drift, t.row_count, t.data_size, t.index_size, \
              t.created_at, t.updated_at, t.tags, substr(t.description, 1, ",
             $cut,
             ") AS description, ",
@@ -409,6 +410,7 @@ fn entry(row: &Row) -> Result<Entry, Error> {
         owner: text(&mut row, "owner")?,
         is_deprecated: row.get("is_deprecated")?,
         is_physical: row.get("is_physical")?,
+        has_drift: row.get("has_drift")?,
         row_count: row.get("row_count")?,
         data_size: row.get("data_size")?,
         index_size: row.get("index_size")?,

@@ -1,15 +1,17 @@
 //! The list of tables: the index in memory filters and sorts; one statement reads the shown data.
 
 use lakeport_base::Error;
-use lakeport_catalog::{Filter, Order, SortBy};
+use lakeport_catalog::{Facet, FacetValue, Filter, Order, SortBy};
 use lakeport_http::{Data, Nothing, Page, Paging};
 use lakeport_store::Db;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::view::TableView;
 use super::{Record, store};
 use crate::tables::Call;
 use crate::tables::Catalog;
-use crate::tables::forms::{ListQuery, PAGE_SIZE_DEFAULT, SortField, SortOrder};
+use crate::tables::forms::{FacetsQuery, ListQuery, PAGE_SIZE_DEFAULT, SortField, SortOrder};
 
 /// `GET /api/v1/tables`
 pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>>, Error> {
@@ -23,6 +25,7 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
         owner: said(&query.owner),
         tag: said(&query.tag),
         cluster_id: query.cluster_id,
+        has_drift: query.has_drift,
         but_cluster_id: Some(state.own_cluster().await?),
     };
     state.catalog.caught_up().await?;
@@ -30,6 +33,78 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
     let zone = state.config.time_zone;
     let views = records.into_iter().map(|record| TableView::new(record, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
+}
+
+/// The values of one filter of the list.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "TableFacet")]
+pub struct FacetView {
+    /// At most 100, the most frequent first.
+    values: Vec<FacetValueView>,
+    /// How many values there are.
+    total: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TableFacetValue")]
+pub struct FacetValueView {
+    /// As the list's parameter takes it.
+    value: String,
+    /// Tables with it.
+    count: u64,
+}
+
+/// The values that tables have, by the list's parameters.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "TableFacets")]
+pub struct FacetsView {
+    cluster_id: FacetView,
+    layer: FacetView,
+    business_domain: FacetView,
+    data_domain: FacetView,
+    owner: FacetView,
+    tag: FacetView,
+    has_drift: FacetView,
+}
+
+/// The most values of a facet.
+const FACET_VALUES_MAX: usize = 100;
+
+/// `GET /api/v1/tables/facets`
+pub async fn facets(call: Call<Nothing, FacetsQuery>) -> Result<Data<FacetsView>, Error> {
+    let (state, query) = (&call.state, &call.query);
+    let filter = Filter {
+        keyword: query.keyword.as_deref().unwrap_or_default(),
+        layer: said(&query.layer),
+        business_domain: said(&query.business_domain),
+        data_domain: said(&query.data_domain),
+        owner: said(&query.owner),
+        tag: said(&query.tag),
+        cluster_id: query.cluster_id,
+        has_drift: query.has_drift,
+        but_cluster_id: Some(state.own_cluster().await?),
+    };
+    state.catalog.caught_up().await?;
+    let facets = state.catalog.read().facets(&filter, FACET_VALUES_MAX);
+    let view = |facet: Facet| FacetView {
+        values: facet
+            .values
+            .into_iter()
+            .map(|FacetValue { value, count }| FacetValueView { value, count })
+            .collect(),
+        total: facet.total,
+    };
+    Ok(Data::new(&FacetsView {
+        cluster_id: view(facets.cluster_id),
+        layer: view(facets.layer),
+        business_domain: view(facets.business_domain),
+        data_domain: view(facets.data_domain),
+        owner: view(facets.owner),
+        tag: view(facets.tag),
+        has_drift: view(facets.has_drift),
+    }))
 }
 
 /// An empty text means none.
