@@ -63,6 +63,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(30, "0030_tool_settings"),
     migration!(31, "0031_topic_bytes_counted"),
     migration!(32, "0032_foreign_keys"),
+    migration!(33, "0033_backfills_by_workflow"),
+    migration!(34, "0034_engine_looks"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

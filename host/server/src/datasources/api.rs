@@ -93,22 +93,7 @@ pub async fn create(
             format!("there are {DATASOURCES_MAX} data sources, no more are kept; delete some first");
         return Err(Error::conflict("too_many_datasources", message));
     }
-    let mut source = Datasource {
-        id: 0,
-        name: wanted.name.clone(),
-        kind: wanted.kind.clone(),
-        url: wanted.url.clone(),
-        read_url: wanted.read_url.clone(),
-        secret: None,
-        read_secret: None,
-        options: wanted.options.clone(),
-        is_default: false,
-        sync_cron: wanted.sync_cron.clone(),
-        next_sync_at_ms,
-        last_sync_time_ms: None,
-        created_at_ms: now_ms,
-        updated_at_ms: now_ms,
-    };
+    let mut source = Datasource { next_sync_at_ms, ..unstored(&wanted, now_ms) };
     source.id = store::insert(&mut tx, &source).await?;
     take_default(&mut tx, &source, &wanted, now_ms).await?;
     // The passwords are bound to the id, which is known only now.
@@ -165,6 +150,26 @@ pub async fn delete(call: Call<DatasourcePath>) -> Result<Data<Option<Datasource
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("datasource", id).before(&Definition::of(&source));
     call.commit(tx, change, Data::new(&None)).await
+}
+
+/// Without an id and passwords.
+fn unstored(wanted: &Wanted, now_ms: i64) -> Datasource {
+    Datasource {
+        id: 0,
+        name: wanted.name.clone(),
+        kind: wanted.kind.clone(),
+        url: wanted.url.clone(),
+        read_url: wanted.read_url.clone(),
+        secret: None,
+        read_secret: None,
+        options: wanted.options.clone(),
+        is_default: false,
+        sync_cron: wanted.sync_cron.clone(),
+        next_sync_at_ms: None,
+        last_sync_time_ms: None,
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    }
 }
 
 fn refuse_reserved(name: &str) -> Result<(), Error> {
@@ -292,6 +297,28 @@ pub struct DatasourceTest {
     product: String,
     version: String,
     latency_ms: f64,
+}
+
+/// `POST /api/v1/datasources/test`
+pub async fn test_new(
+    call: Call<Nothing, Nothing, Draft<CreateDatasource>>,
+) -> Result<Data<DatasourceTest>, Error> {
+    let state = &call.state;
+    let form = UpdateDatasource::from(call.body.read().clone());
+    let misplaced = misplaced(state, &form).await?;
+    let (wanted, _) = checked(state, &call.body, form, None, misplaced)?;
+    refuse_reserved(&wanted.name)?;
+    if super::names(&state.db).await?.contains(&wanted.name) {
+        return Err(store::name_taken(&wanted.name));
+    }
+    let mut source = unstored(&wanted, state.clock.now_ms());
+    lay_over(state, &mut source, wanted);
+    let begun = Instant::now();
+    let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await;
+    let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
+    state.servers.forget(source.id);
+    let server = server?;
+    Ok(Data::new(&DatasourceTest { ok: true, product: server.product, version: server.version, latency_ms }))
 }
 
 /// `POST /api/v1/datasources/{id}/test`

@@ -175,7 +175,19 @@ fn definitions() -> Vec<Route<Datasources>> {
 
 fn questions() -> Vec<Route<Datasources>> {
     static CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed"]].concat());
+    static NEW_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["name_taken"]].concat());
     vec![
+        Route::new(
+            Method::POST,
+            "/api/v1/datasources/test",
+            Admin,
+            "testNewDatasource",
+            "Test the connection of a data source before it is created; stores nothing",
+            api::test_new,
+        )
+        .reading()
+        .unbound()
+        .refuses(&NEW_CODES),
         Route::new(
             Method::POST,
             "/api/v1/datasources/{id}/test",

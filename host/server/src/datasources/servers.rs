@@ -160,6 +160,13 @@ impl Servers {
     }
 }
 
+impl Servers {
+    /// Drops what is kept of a data source, and its password.
+    pub fn forget(&self, id: i64) {
+        self.0.lock().retain(|(of, _), _| *of != id);
+    }
+}
+
 fn login(
     source: &Datasource,
     url: &str,

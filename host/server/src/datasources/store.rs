@@ -64,6 +64,11 @@ fn datasource(row: &Row) -> Result<Datasource, Error> {
 
 /// Creates the data source of the store itself if it does not exist; its kind is the store's.
 pub async fn ensure_own(db: &Db, kind: &str, url: &str, now_ms: i64) -> Result<(), Error> {
+    // An insert that finds it would consume an id.
+    const KNOWN: &str = "SELECT 1 FROM datasources WHERE name = $1 AND kind = $2";
+    if !db.read(KNOWN, &[OWN_NAME.into(), kind.into()]).await?.is_empty() {
+        return Ok(());
+    }
     const ENSURE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \
         VALUES ($1, $2, $3, $4, $4) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind \
         WHERE datasources.kind <> excluded.kind";
@@ -253,7 +258,16 @@ pub async fn own_version(db: &Db) -> Result<String, Error> {
 }
 
 fn taken(error: Error, name: &str) -> Error {
-    error.unique_as("name_taken", format!("a data source named `{name}` already exists; use another name"))
+    error.unique_as("name_taken", taken_message(name))
+}
+
+/// 409: a data source has this name.
+pub fn name_taken(name: &str) -> Error {
+    Error::conflict("name_taken", taken_message(name))
+}
+
+fn taken_message(name: &str) -> String {
+    format!("a data source named `{name}` already exists; use another name")
 }
 
 #[cfg(test)]

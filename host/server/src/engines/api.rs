@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::definition::{self, Definition};
 use super::forms::{CreateEngine, EnginePath, UpdateEngine};
-use super::store::{self, EngineRecord};
+use super::store::{self, EngineRecord, Look};
 use super::view::{EngineTest, EngineView};
 use super::{EngineClient, LOCAL, TOPIC, instance};
 use crate::audit::{Change, Commit};
@@ -26,21 +26,22 @@ const ENGINES_MAX: i64 = 100;
 pub async fn list(call: Call) -> Result<Data<Vec<EngineView>>, Error> {
     let state = &call.state;
     let engines = store::all(&state.db).await?;
-    Ok(Data::new(&engines.iter().map(|engine| view(state, engine)).collect()))
+    let looks = store::looks(&state.db).await?;
+    Ok(Data::new(&engines.iter().map(|engine| view(state, engine, looks.get(&engine.name))).collect()))
 }
 
-fn view(state: &Engines, engine: &EngineRecord) -> EngineView {
+fn view(state: &Engines, engine: &EngineRecord, look: Option<&Look>) -> EngineView {
     let plugin = plugin(state, &engine.plugin);
     let active = plugin.as_ref().and_then(|plugin| plugin.active.as_ref());
     let info = active.and_then(|generation| match &generation.description {
         Description::Engine(info) => Some(&**info),
         _ => None,
     });
-    EngineView::new(engine, plugin.as_deref(), info, state.config.time_zone)
+    EngineView::new(engine, plugin.as_deref(), info, look, state.config.time_zone)
 }
 
-fn shown(state: &Engines, engine: &EngineRecord) -> Data<EngineView> {
-    Data::new(&view(state, engine)).with_etag(&Definition::of(engine).etag())
+fn shown(state: &Engines, engine: &EngineRecord, look: Option<&Look>) -> Data<EngineView> {
+    Data::new(&view(state, engine, look)).with_etag(&Definition::of(engine).etag())
 }
 
 fn plugin(state: &Engines, name: &str) -> Option<Arc<PluginView>> {
@@ -108,7 +109,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
     store::insert(&mut tx, &engine).await?;
     tx.changed(TOPIC, engine.name.clone());
     let change = Change::of("engine", &engine.name).after(&Definition::of(&engine));
-    call.commit(tx, change, shown(state, &engine)).await
+    call.commit(tx, change, shown(state, &engine, None)).await
 }
 
 /// `PUT /api/v1/engines/{name}`
@@ -140,7 +141,8 @@ pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Res
     store::update(&mut tx, &after).await?;
     tx.changed(TOPIC, name.clone());
     let change = Change::of("engine", name).before(&Definition::of(&before)).after(&Definition::of(&after));
-    call.commit(tx, change, shown(state, &after)).await
+    let looks = store::looks(&state.db).await?;
+    call.commit(tx, change, shown(state, &after, looks.get(name))).await
 }
 
 /// `DELETE /api/v1/engines/{name}`

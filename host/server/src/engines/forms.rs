@@ -19,7 +19,7 @@ pub struct CreateEngine {
     /// The name in `schedulerEngine` of workflows; unique among engines.
     #[schemars(length(min = 1, max = NAME_MAX_BYTES), regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
-    /// The name of an engine plugin: `local`, `dolphinscheduler`, `airflow`.
+    /// The name of an engine plugin: `local`, `dolphinscheduler`.
     pub plugin: String,
     /// Settings in the plugin's own schema, such as `baseUrl`.
     pub config: Option<Map<String, Value>>,

@@ -26,10 +26,16 @@ pub fn check(info: &EngineInfo, config: &Map<String, Value>, wrong: &mut Vec<Det
         let problems = validator.iter_errors(&settings);
         for problem in problems.filter(|problem| !is_unknown_member(problem)).take(PROBLEMS_MAX) {
             let place = problem.instance_path().to_string();
-            let place: String =
-                place.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
-            let field = if place.is_empty() { "config".to_owned() } else { format!("config.{place}") };
-            wrong.push(Detail::new(field, problem.to_string()));
+            let mut parts: Vec<&str> = place.split('/').filter(|part| !part.is_empty()).collect();
+            parts.insert(0, "config");
+            let mut message = problem.to_string();
+            if let ValidationErrorKind::Required { property } = problem.kind()
+                && let Some(property) = property.as_str()
+            {
+                parts.push(property);
+                message = "is required".to_owned();
+            }
+            wrong.push(Detail::new(parts.join("."), message));
         }
     }
     for address in &info.addresses {
@@ -184,7 +190,7 @@ mod tests {
     #[test]
     fn settings_must_fit_the_schema_and_name_an_address() {
         assert_eq!(problems(json!({"baseUrl": "https://a.example.com/ds", "other": 1})), [""; 0]);
-        assert_eq!(problems(json!({})), ["config"]);
+        assert_eq!(problems(json!({})), ["config.baseUrl"]);
         assert_eq!(problems(json!({"baseUrl": 3})), ["config.baseUrl"]);
         assert_eq!(problems(json!({"baseUrl": "https://me:pw@a.example.com"})), ["config.baseUrl"]);
     }

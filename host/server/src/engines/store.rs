@@ -1,5 +1,7 @@
 //! Engines in the store.
 
+use std::collections::HashMap;
+
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
@@ -81,6 +83,36 @@ pub async fn is_embedded(db: &Db, name: &str) -> Result<bool, Error> {
 pub async fn find(db: &Db, name: &str) -> Result<Option<EngineRecord>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM engines WHERE name = $1");
     db.read(FIND, &[name.into()]).await?.first().map(engine).transpose()
+}
+
+/// The last look at an engine for its runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    pub at_ms: i64,
+    /// The last that succeeded.
+    pub answered_at_ms: Option<i64>,
+    /// Why it failed; `None`: it succeeded.
+    pub message: Option<String>,
+}
+
+/// The last looks at all engines, by name.
+pub async fn looks(db: &Db) -> Result<HashMap<String, Look>, Error> {
+    let rows = db.read("SELECT engine, looked_at, answered_at, message FROM engine_looks", &[]).await?;
+    let look = |row: &Row| {
+        let look = Look { at_ms: row.get(1)?, answered_at_ms: row.get(2)?, message: row.get(3)? };
+        Ok((row.get(0)?, look))
+    };
+    rows.iter().map(look).collect()
+}
+
+/// Notes a look, unless the engine was deleted. `message`: why it failed.
+pub async fn note_look(tx: &mut Tx, name: &str, at_ms: i64, message: Option<&str>) -> Result<(), Error> {
+    const NOTE: &str = "INSERT INTO engine_looks (engine, looked_at, answered_at, message) \
+        SELECT name, $2, $3, $4 FROM engines WHERE name = $1 ON CONFLICT (engine) DO UPDATE SET \
+        looked_at = excluded.looked_at, answered_at = coalesce(excluded.answered_at, engine_looks.answered_at), \
+        message = excluded.message";
+    let answered_at_ms = message.is_none().then_some(at_ms);
+    tx.execute(NOTE, &[name.into(), at_ms.into(), answered_at_ms.into(), message.into()]).await.map(drop)
 }
 
 /// Locks one against changes until the transaction ends.

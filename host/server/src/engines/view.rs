@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::instance;
-use super::store::EngineRecord;
+use super::store::{EngineRecord, Look};
 
 /// A scheduler that workflows can be deployed to, without its secrets.
 #[derive(Serialize, JsonSchema)]
@@ -36,8 +36,24 @@ pub struct EngineView {
     features: Vec<String>,
     /// The plugin's state: `active`, `canary`, `staged`, `quarantined` or `missing`.
     state: String,
+    /// The last look for its runs; null: none yet.
+    last_look: Option<EngineLook>,
     created_at: String,
     updated_at: String,
+}
+
+/// When an engine was asked for its runs. That is done often while something runs there, otherwise rarely; it is noted
+/// once a minute, and at once when its outcome changes.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineLook {
+    at: String,
+    /// It answered.
+    ok: bool,
+    /// When it answered last; null: never.
+    answered_at: Option<String>,
+    /// Why it did not.
+    message: Option<String>,
 }
 
 /// A task type.
@@ -59,6 +75,7 @@ impl EngineView {
         engine: &EngineRecord,
         plugin: Option<&PluginView>,
         info: Option<&EngineInfo>,
+        look: Option<&Look>,
         zone: Tz,
     ) -> EngineView {
         let kind = |kind: &lakeport_bindings::engine::about::TaskType| TaskType {
@@ -81,6 +98,12 @@ impl EngineView {
             task_types: info.map(|info| info.task_types.iter().map(kind).collect()).unwrap_or_default(),
             features: info.map(|info| info.features.clone()).unwrap_or_default(),
             state: plugin.map_or("missing", PluginView::state).to_owned(),
+            last_look: look.map(|look| EngineLook {
+                at: time::shown(look.at_ms, zone),
+                ok: look.message.is_none(),
+                answered_at: look.answered_at_ms.map(|at_ms| time::shown(at_ms, zone)),
+                message: look.message.clone(),
+            }),
             created_at: time::shown(engine.created_at_ms, zone),
             updated_at: time::shown(engine.updated_at_ms, zone),
         }

@@ -38,7 +38,9 @@ use crate::tables::RunningTask;
 use crate::workflows;
 use crate::workflows::forms::WorkflowPath;
 use crate::workflows::tasks;
+pub use backfills::TOPIC as BACKFILLS_TOPIC;
 use forms::ExecuteWorkflow;
+pub use runs::TOPIC as RUNS_TOPIC;
 use runs::{MANUAL, Start};
 
 /// The change log's topic of executions; the key is the id.

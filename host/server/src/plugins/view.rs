@@ -2,9 +2,11 @@
 
 use chrono_tz::Tz;
 use lakeport_base::time;
-use lakeport_plugins::{Generation, PluginId, PluginView};
+use lakeport_bindings::host::web::SecretSpec;
+use lakeport_plugins::{Description, Generation, PluginId, PluginView};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 /// A plugin.
 #[derive(Serialize, JsonSchema)]
@@ -20,6 +22,11 @@ pub struct PluginAnswer {
     reason: Option<String>,
     imports: Vec<String>,
     grants: Vec<String>,
+    /// JSON Schema of the settings of its instances: the `config` of an engine, the `options` of a data source, the
+    /// settings of a tool.
+    config_schema: Option<Value>,
+    /// The secrets of its instances: of engines.
+    secrets: Vec<PluginSecret>,
     calls: u64,
     errors: u64,
     p50_ms: Option<f64>,
@@ -29,6 +36,14 @@ pub struct PluginAnswer {
     /// Requests of it that the host refused.
     requests_refused: u64,
     generations: Vec<GenerationAnswer>,
+}
+
+/// A secret that an instance of a plugin may have.
+#[derive(Serialize, JsonSchema)]
+pub struct PluginSecret {
+    name: String,
+    title: String,
+    description: String,
 }
 
 /// A generation of a plugin.
@@ -45,6 +60,12 @@ struct GenerationAnswer {
     canary_percent: Option<u8>,
     staged_at: String,
     activated_at: Option<String>,
+    /// Calls of this generation on this server, since it was staged or the server started.
+    calls: u64,
+    /// Those in which it failed or broke the contract.
+    errors: u64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
 }
 
 /// A staged component.
@@ -78,6 +99,8 @@ impl PluginAnswer {
             reason: plugin.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
             imports: shown.map(|generation| generation.imports.clone()).unwrap_or_default(),
             grants: active.map(|generation| generation.grants.needed.clone()).unwrap_or_default(),
+            config_schema: shown.and_then(|generation| config_schema(&generation.description)),
+            secrets: shown.map(|generation| secrets(&generation.description)).unwrap_or_default(),
             calls: counters.calls,
             errors: counters.errors,
             p50_ms: counters.p50_ms,
@@ -89,10 +112,30 @@ impl PluginAnswer {
     }
 }
 
+fn config_schema(description: &Description) -> Option<Value> {
+    let text = match description {
+        Description::Engine(info) => &info.config_schema,
+        Description::Dialect(info) => &info.options_schema,
+        Description::Tool(info) => &info.config_schema,
+    };
+    serde_json::from_str(text).ok()
+}
+
+fn secrets(description: &Description) -> Vec<PluginSecret> {
+    let Description::Engine(info) = description else { return Vec::new() };
+    let secret = |secret: &SecretSpec| PluginSecret {
+        name: secret.name.clone(),
+        title: secret.title.clone(),
+        description: secret.description.clone(),
+    };
+    info.secrets.iter().map(secret).collect()
+}
+
 impl GenerationAnswer {
     fn new(generation: &Generation, plugin: &PluginView, zone: Tz) -> Self {
         let canary = plugin.canary.as_ref().filter(|canary| canary.generation.digest == generation.digest);
         let state = generation_state(generation, plugin);
+        let counters = generation.counters.snapshot();
         GenerationAnswer {
             digest: generation.digest.to_string(),
             version: generation.description.version().to_owned(),
@@ -106,6 +149,10 @@ impl GenerationAnswer {
                 .activated_at_ms
                 .filter(|_| state == "active")
                 .map(|at| time::shown(at, zone)),
+            calls: counters.calls,
+            errors: counters.errors,
+            p50_ms: counters.p50_ms,
+            p99_ms: counters.p99_ms,
         }
     }
 }

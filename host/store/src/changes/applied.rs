@@ -55,7 +55,7 @@ impl Applied {
     /// Applies changes in order, batch by batch, until the server stops following. A failed batch is retried:
     /// no change is lost because the store was unavailable.
     pub async fn follow(&self, changes: &Changes, mut subscription: Subscription, who: &impl Follows) {
-        let mut seen = changes.subscribe_seen();
+        let mut seen = changes.follow_seen();
         loop {
             // In this order: the queue then has all changes up to `seen`.
             let number = *seen.borrow_and_update();

@@ -119,7 +119,7 @@ impl Changes {
     }
 
     /// Follows the number up to which subscribers were notified.
-    pub(super) fn subscribe_seen(&self) -> watch::Receiver<i64> {
+    pub fn follow_seen(&self) -> watch::Receiver<i64> {
         self.shared.seen.subscribe()
     }
 

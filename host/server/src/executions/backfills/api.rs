@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::forms::{BackfillBody, BackfillPath, BackfillQuery};
 use super::plan::Plan;
 use super::store::{self, Backfill, Maker, Progress, State};
-use super::view::{BackfillPreview, BackfillView, DATES_SHOWN, Shown};
+use super::view::{BackfillPreview, BackfillSummary, BackfillView, DATES_SHOWN, Shown};
 use super::{TOPIC, announce, worker};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
@@ -20,6 +20,9 @@ use crate::idempotency;
 use crate::plugins::{ENGINE_CALL_CODES, engine_refused};
 use crate::workflows;
 use crate::workflows::forms::WorkflowPath;
+
+/// The most backfills of a list.
+const LISTED_MAX: i64 = 50;
 
 type StartCall = Call<WorkflowPath, Nothing, OptionalJson<BackfillBody>>;
 
@@ -138,6 +141,15 @@ pub async fn get(call: Call<BackfillPath, BackfillQuery>) -> Result<Data<Backfil
     let backfill = find(&call.state, &call.path.code).await?;
     let rights = Rights::of(&call.state.db, &call.caller).await?;
     Ok(Data::new(&shown(&call.state, &rights, backfill, from).await?))
+}
+
+/// `GET /api/v1/workflows/{id}/backfills`
+pub async fn list(call: Call<WorkflowPath>) -> Result<Data<Vec<BackfillSummary>>, Error> {
+    let state = &call.state;
+    let workflow = workflows::get(state, call.path.id).await?;
+    let zone = state.config.time_zone;
+    let latest = store::latest_of(&state.db, workflow.id, LISTED_MAX).await?;
+    Ok(Data::new(&latest.into_iter().map(|one| BackfillSummary::new(one, zone)).collect()))
 }
 
 async fn find(state: &Executions, code: &str) -> Result<Backfill, Error> {

@@ -72,6 +72,14 @@ pub fn routes() -> Vec<Route<Executions>> {
         .refuses(REFUSALS),
         Route::new(
             Method::GET,
+            "/api/v1/workflows/{id}/backfills",
+            Viewer,
+            "listBackfills",
+            "List the latest backfills of a workflow, newest first",
+            api::list,
+        ),
+        Route::new(
+            Method::GET,
             "/api/v1/backfills/{code}",
             Viewer,
             "getBackfill",

@@ -196,6 +196,13 @@ pub async fn find_by_code(db: &Db, code: &str) -> Result<Option<Backfill>, Error
     db.read(FIND, &[code.into()]).await?.first().map(backfill).transpose()
 }
 
+/// The latest of a workflow, newest first.
+pub async fn latest_of(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Backfill>, Error> {
+    const LATEST: &str =
+        concat!("SELECT ", columns!(), " FROM backfills WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
+    db.read(LATEST, &[workflow_id.into(), at_most.into()]).await?.iter().map(backfill).collect()
+}
+
 /// Those that have not ended, with their states; oldest first.
 pub async fn open(db: &Db, at_most: i64) -> Result<Vec<(i64, State)>, Error> {
     const OPEN: &str = "SELECT id, state FROM backfills WHERE ended_at IS NULL ORDER BY id LIMIT $1";

@@ -74,6 +74,39 @@ fn workflow(step: &Step) -> BackfillWorkflow {
     BackfillWorkflow { workflow_id: step.workflow_id, workflow_name: step.name.clone() }
 }
 
+/// A backfill in a list.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackfillSummary {
+    /// What `GET /api/v1/backfills/{code}` takes.
+    code: String,
+    /// `running`, `stopping`, `success`, `failed` or `cancelled`.
+    state: String,
+    /// Of the dates.
+    total: i64,
+    first_date: Option<String>,
+    last_date: Option<String>,
+    requested_by: String,
+    requested_at: String,
+    ended_at: Option<String>,
+}
+
+impl BackfillSummary {
+    pub fn new(backfill: Backfill, zone: Tz) -> BackfillSummary {
+        let shown = |at_ms: i64| time::shown(at_ms, zone);
+        BackfillSummary {
+            total: backfill.dates.len() as i64,
+            first_date: backfill.dates.iter().min().copied().map(shown),
+            last_date: backfill.dates.iter().max().copied().map(shown),
+            code: backfill.code.unwrap_or(backfill.key),
+            state: backfill.state.as_str().to_owned(),
+            requested_by: backfill.requested_by,
+            requested_at: shown(backfill.requested_at_ms),
+            ended_at: backfill.ended_at_ms.map(shown),
+        }
+    }
+}
+
 /// The progress of a backfill; the numbers are those of dates.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

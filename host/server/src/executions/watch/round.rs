@@ -35,8 +35,8 @@ const WAIT_MAX_MS: i64 = MINUTE_MS;
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// The next pass is due then.
-    Wait(Duration),
+    /// The next pass is due then. Whether the engine was asked: it is not while it has no workflows.
+    Wait { wait: Duration, has_asked: bool },
     /// Continue at once.
     More,
 }
@@ -82,8 +82,10 @@ impl Watch<'_> {
         // A start without an answer is looked for.
         let is_open = runs::store::has_unanswered(db, engine).await?;
         let at_most = if made.is_empty() { Duration::MAX } else { MAKING_INTERVAL };
-        let wait = wait.filter(|_| !buckets.is_empty() && !is_open && !has_again);
-        Ok(Round::Wait(wait.map_or(own, |wait| wait.max(OPEN_INTERVAL)).min(at_most)))
+        let has_asked = !buckets.is_empty();
+        let wait = wait.filter(|_| has_asked && !is_open && !has_again);
+        let wait = wait.map_or(own, |wait| wait.max(OPEN_INTERVAL)).min(at_most);
+        Ok(Round::Wait { wait, has_asked })
     }
 
     /// Everything since the last pass, one answer after the other.

@@ -31,6 +31,9 @@ const AGAIN_INTERVAL: Duration = Duration::from_millis(50);
 const FAILED_INTERVAL: Duration = Duration::from_secs(1);
 const FAILED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
+/// A look is noted in the store so often, and when its outcome changes.
+const NOTE_INTERVAL: Duration = Duration::from_secs(60);
+
 /// After a pass over the embedded scheduler's runs the watcher rests so many times as long as the pass took, but not longer
 /// than this: a busy scheduler would have it look again at once, always.
 const REST: u32 = 9;
@@ -107,10 +110,16 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
         is_local: false,
     };
     let mut failures = 0;
+    let mut noted = None;
     loop {
         nudges.forget();
         let begun = Instant::now();
-        match look(state, name, held, &mut nudges.is_local).await {
+        let looked = look(state, name, held, &mut nudges.is_local).await;
+        if !matches!(looked, Ok(None | Some(Round::Wait { has_asked: false, .. }))) {
+            let message = looked.as_ref().err().map(ToString::to_string);
+            note(state, name, message, &mut noted).await;
+        }
+        match looked {
             Ok(None) => return,
             Ok(Some(round)) => {
                 if failures > 0 {
@@ -122,7 +131,7 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
                 }
                 let wait = match round {
                     Round::More => AGAIN_INTERVAL,
-                    Round::Wait(wait) => wait,
+                    Round::Wait { wait, .. } => wait,
                 };
                 tokio::select! {
                     () = nudges.next() => {}
@@ -137,6 +146,30 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
                 failures = (failures + 1).min(8);
             }
         }
+    }
+}
+
+/// The last note of a look: when, and what it said.
+type Noted = Option<(Instant, Option<String>)>;
+
+/// Notes a look in the store, if it says something else than the last note or that is old. Without a note the
+/// engine is watched all the same.
+async fn note(state: &Executions, name: &str, message: Option<String>, noted: &mut Noted) {
+    let is_new = noted.as_ref().is_none_or(|(_, before)| before.is_some() != message.is_some());
+    if !is_new && noted.as_ref().is_some_and(|(at, _)| at.elapsed() < NOTE_INTERVAL) {
+        return;
+    }
+    let write = async {
+        let mut tx = state.db.begin().await?;
+        engines::store::note_look(&mut tx, name, state.clock.now_ms(), message.as_deref()).await?;
+        if is_new {
+            tx.changed(engines::TOPIC, name.to_owned());
+        }
+        tx.commit().await
+    };
+    match write.await {
+        Ok(()) => *noted = Some((Instant::now(), message)),
+        Err(error) => tracing::warn!(engine = name, "a look at the engine was not noted: {error}"),
     }
 }
 
