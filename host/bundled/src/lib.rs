@@ -1,8 +1,9 @@
-//! The bundled plugins' components, as bytes in the binary.
+//! The bundled plugins' components and the console's files, as bytes in the binary.
 //!
-//! `cargo xtask build` names a folder of built components in `LAKEPORT_BUNDLED_DIR`, and they become part of
-//! the single binary. Without the variable the list is empty, so that checking and testing the host needs no
-//! Wasm; the server logs that at start. This crate does not interpret the bytes.
+//! `cargo xtask build` names a folder of built components in `LAKEPORT_BUNDLED_DIR` and the built console in
+//! `LAKEPORT_CONSOLE_DIR`, and they become part of the single binary. Without a variable its list is empty, so that
+//! checking and testing the host needs neither Wasm nor Node; the server logs missing components at its start, and
+//! says at `/` how the console is built. This crate does not interpret the bytes.
 
 use std::ptr::NonNull;
 
@@ -40,6 +41,21 @@ pub fn components() -> &'static [Component] {
     include!(concat!(env!("OUT_DIR"), "/components.rs"))
 }
 
+/// One file of the console, compressed in two ways.
+#[derive(Clone, Copy)]
+pub struct ConsoleFile {
+    /// Its path, for example `assets/index-C7sQ1x0f.js`.
+    pub name: &'static str,
+    pub brotli: &'static [u8],
+    pub gzip: &'static [u8],
+}
+
+/// The console's files, sorted by name; empty in a build without it.
+#[must_use]
+pub fn console() -> &'static [ConsoleFile] {
+    include!(concat!(env!("OUT_DIR"), "/console.rs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +76,12 @@ mod tests {
             assert!(component.file_name.ends_with(".wasm"), "{}", component.file_name);
             assert!(component.bytes.starts_with(b"\0asm"), "{}", component.file_name);
         }
+    }
+
+    #[test]
+    fn the_console_is_sorted_and_has_its_page() {
+        let names = console().iter().map(|file| file.name);
+        assert!(names.clone().is_sorted());
+        assert!(names.clone().count() == 0 || names.clone().any(|name| name == "index.html"));
     }
 }

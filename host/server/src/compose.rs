@@ -19,10 +19,12 @@ use crate::agent::{self, Agent};
 use crate::audit;
 use crate::auth::{self, Auth};
 use crate::config::Config;
+use crate::console::{self, Console};
 use crate::core::{Core, stands_on_core};
 use crate::datasources::{self, Datasources};
 use crate::description::{self, Description};
 use crate::engines::{self, Engines};
+use crate::events::{self, Events};
 use crate::executions::{self, Executions};
 use crate::health::{self, Health};
 use crate::idempotency;
@@ -35,6 +37,7 @@ use crate::retention::{self, Purged, Retention};
 use crate::scheduler::{self, LocalScheduler, Scheduler};
 use crate::search::{self, Search};
 use crate::secrets::EncryptedColumn;
+use crate::settings;
 use crate::sync::{self, Syncs};
 use crate::tables::{self, Catalog, TableUsers, Tables};
 use crate::workflows::tasks::{self, LineageGraph};
@@ -61,6 +64,8 @@ pub struct Modules {
     pub local_scheduler: Arc<LocalScheduler>,
     pub agent: Arc<Agent>,
     pub health: Arc<Health>,
+    pub events: Arc<Events>,
+    pub console: Arc<Console>,
     pub figures: Arc<Figures>,
     pub description: Arc<Description>,
     pub retention: Arc<Retention>,
@@ -75,7 +80,9 @@ fn parts(modules: Option<&Modules>) -> Vec<BoundPart> {
         idempotency::part().bind(modules.map(|modules| &modules.core)),
         audit::part().bind(modules.map(|modules| &modules.core)),
         queries::part().bind(modules.map(|modules| &modules.core)),
+        settings::part().bind(modules.map(|modules| &modules.core)),
         auth::part().bind(modules.map(|modules| &modules.auth)),
+        console::part().bind(modules.map(|modules| &modules.console)),
         health::part().bind(modules.map(|modules| &modules.health)),
         metrics::part().bind(modules.map(|modules| &modules.figures)),
         description::part().bind(modules.map(|modules| &modules.description)),
@@ -90,6 +97,7 @@ fn parts(modules: Option<&Modules>) -> Vec<BoundPart> {
         executions::part().bind(modules.map(|modules| &modules.executions)),
         scheduler::part().bind(modules.map(|modules| &modules.scheduler)),
         agent::part().bind(modules.map(|modules| &modules.agent)),
+        events::part().bind(modules.map(|modules| &modules.events)),
         retention::part().bind(modules.map(|modules| &modules.retention)),
     ]
 }
@@ -143,6 +151,8 @@ impl Server {
             executions: Arc::new(Executions::new(&core, &engines)),
             scheduler: Arc::new(Scheduler::new(&core, &datasources, &catalog)),
             agent: Arc::new(Agent::open(&core, &plugins, &datasources, &catalog, &graph).await?),
+            events: Arc::new(Events::new(&core)),
+            console: Arc::new(Console::open().context("the console is broken")?),
             health: Arc::new(Health::new(&core, &plugins)),
             figures: Arc::new(Figures::new(&core, &plugins, &stats, &purged, &rules)),
             description: Arc::new(Description::new(describe)),

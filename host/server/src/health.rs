@@ -1,4 +1,4 @@
-//! Liveness, readiness, and the index of the server. No identity is required.
+//! Liveness and readiness. No identity is required.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,6 @@ type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Health, P
 fn routes() -> Vec<Route<Health>> {
     let get = Method::GET;
     vec![
-        Route::new(get.clone(), "/", Role::Anyone, "getIndex", "List the entry points of this server", index),
         Route::new(
             get.clone(),
             "/health/live",
@@ -79,31 +78,6 @@ fn routes() -> Vec<Route<Health>> {
         .also(503, "The server is not ready; the answer says why")
         .probe(),
     ]
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Index {
-    name: &'static str,
-    version: &'static str,
-    description: &'static str,
-    docs: &'static str,
-    plugins: &'static str,
-    live: &'static str,
-    ready: &'static str,
-    metrics: &'static str,
-}
-
-async fn index(_: Call) -> Result<Bare<Index>, Error> {
-    Ok(Bare::new(&Index {
-        name: "Lakeport",
-        version: env!("CARGO_PKG_VERSION"),
-        description: "/openapi.json",
-        docs: "/docs",
-        plugins: "/api/v1/plugins",
-        live: "/health/live",
-        ready: "/health/ready",
-        metrics: "/metrics",
-    }))
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -152,7 +152,7 @@ const MORE_PARAMETERS: &[(&str, &[&str])] = &[
     ("GET /api/v1/workflows/import/scheduler", &["schedulerEngine", "pageNum", "pageSize"]),
     ("GET /api/v1/executions/{id}", &["logOffset"]),
     ("GET /api/v1/lineage", &["direction", "maxNodes", "includeDeprecated"]),
-    ("GET /api/v1/tables", &["businessDomain", "dataDomain", "owner", "tag"]),
+    ("GET /api/v1/tables", &["businessDomain", "dataDomain", "owner", "tag", "hasDrift"]),
     ("PUT /api/v1/tables/{id}", &["dryRun"]),
     ("PUT /api/v1/tables/{id}/comment", &["dryRun"]),
     ("POST /api/v1/tables/{id}/soft-delete", &["dryRun"]),

@@ -49,10 +49,7 @@ async fn a_started_server_is_live_and_ready() {
     assert_eq!(get(&url, "/health/live").await, (StatusCode::OK, serde_json::json!({ "status": "live" })));
     let (status, ready) = get(&url, "/health/ready").await;
     assert_eq!((status, &ready["status"]), (StatusCode::OK, &Value::from("ready")), "{ready}");
-    let (status, index) = get(&url, "/").await;
-    assert_eq!(status, StatusCode::OK);
-    let plugins = index["plugins"].as_str().expect("a path");
-    let (status, plugins) = get(&url, plugins).await;
+    let (status, plugins) = get(&url, "/api/v1/plugins").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(plugins["data"].as_array().map(Vec::len), Some(server.modules.plugins.bundled().len()));
 }

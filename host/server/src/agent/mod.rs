@@ -19,9 +19,11 @@ use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
 use chrono::{DateTime, SecondsFormat, Utc};
+use lakeport_base::Error;
 use lakeport_egress::{HttpClient, Rule};
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Json, Nothing, Route};
+use lakeport_store::Db;
 
 use crate::core::{Core, stands_on_core};
 use crate::datasources::Datasources;
@@ -47,6 +49,8 @@ static OWN: LazyLock<Vec<&str>> =
 /// the agent: to start, or to stop.
 pub const TOPIC: &str = "agent";
 const ASKED: &str = "/asked";
+/// The change log's topic of the conversations; the key is [`topic_key`].
+pub const TOPICS_TOPIC: &str = "topics";
 
 /// The agent: the modules that it uses, and its state in memory.
 pub struct Agent {
@@ -160,6 +164,19 @@ impl Agent {
     }
 }
 
+/// The id of a conversation and its owner's key.
+fn topic_key(topic_id: &str, owner: &str) -> String {
+    format!("{topic_id} {owner}")
+}
+
+/// The id of the conversation of a task, and its owner's key.
+pub async fn topic_of_task(db: &Db, task_id: &str) -> Result<Option<(String, String)>, Error> {
+    const TOPIC_OF: &str = "SELECT t.topic_id, t.owner FROM agent_tasks a JOIN topics t ON t.id = a.topic \
+        WHERE a.task_id = $1";
+    let rows = db.read(TOPIC_OF, &[task_id.into()]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
+}
+
 fn asked_key(task_id: &str) -> String {
     format!("{task_id}{ASKED}")
 }
@@ -169,7 +186,8 @@ fn asked_of_key(key: &str) -> Option<&str> {
     key.strip_suffix(ASKED)
 }
 
-fn task_of_key(key: &str) -> &str {
+/// The task that a change of [`TOPIC`] is about.
+pub fn task_of_key(key: &str) -> &str {
     asked_of_key(key).unwrap_or(key)
 }
 

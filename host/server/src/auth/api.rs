@@ -4,14 +4,14 @@ use chrono_tz::Tz;
 use lakeport_base::error::{Detail, Error};
 use lakeport_base::time;
 use lakeport_http::form::Draft;
-use lakeport_http::{Data, Nothing, Role};
+use lakeport_http::{Caller, Data, Nothing, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, NewToken, Token};
 use super::{TOPIC, token};
 use crate::audit::{Change, Commit};
-use crate::auth::Call;
+use crate::auth::{Auth, Call};
 use crate::datasources;
 
 /// A token, without its text.
@@ -145,6 +145,8 @@ pub struct Me {
     /// Names of the data sources that it is restricted to; null: all.
     datasources: Option<Vec<String>>,
     scopes: Vec<String>,
+    /// The IANA name of the server's time zone, in which times without an offset are.
+    time_zone: &'static str,
     limits: Limits,
 }
 
@@ -161,21 +163,27 @@ struct Limits {
 
 /// `GET /api/v1/me`
 pub async fn me(call: Call) -> Result<Data<Me>, Error> {
-    let (state, caller) = (&call.state, &call.caller);
-    let per_second = Some(state.limit().per_second());
-    let per_second = per_second.filter(|&limit| limit > 0 && !state.is_local_mode());
-    Ok(Data::new(&Me {
-        name: caller.name.clone(),
-        role: caller.role,
-        kind: caller.kind(),
-        datasources: caller.datasources.clone(),
-        scopes: caller.scopes.clone(),
-        limits: Limits {
-            requests_per_second: per_second,
-            request_timeout_seconds: state.config.request_timeout.as_secs(),
-            body_max_bytes: state.config.body_max_bytes,
-            plugin_upload_max_bytes: state.config.plugin_upload_max_bytes,
-            page_size_max: lakeport_http::PAGE_SIZE_MAX,
-        },
-    }))
+    Ok(Data::new(&Me::of(&call.state, &call.caller)))
+}
+
+impl Me {
+    pub fn of(state: &Auth, caller: &Caller) -> Me {
+        let per_second = Some(state.limit().per_second());
+        let per_second = per_second.filter(|&limit| limit > 0 && !state.is_local_mode());
+        Me {
+            name: caller.name.clone(),
+            role: caller.role,
+            kind: caller.kind(),
+            datasources: caller.datasources.clone(),
+            scopes: caller.scopes.clone(),
+            time_zone: state.config.time_zone.name(),
+            limits: Limits {
+                requests_per_second: per_second,
+                request_timeout_seconds: state.config.request_timeout.as_secs(),
+                body_max_bytes: state.config.body_max_bytes,
+                plugin_upload_max_bytes: state.config.plugin_upload_max_bytes,
+                page_size_max: lakeport_http::PAGE_SIZE_MAX,
+            },
+        }
+    }
 }

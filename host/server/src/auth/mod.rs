@@ -5,6 +5,8 @@
 
 mod api;
 mod limits;
+mod session;
+mod sign_in;
 pub mod store;
 pub mod token;
 
@@ -38,6 +40,16 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 /// The change log's topic of tokens.
 pub const TOPIC: &str = "tokens";
 
+/// What a sign-in by a token or a JWT may answer.
+const SIGN_IN_CODES: [&str; 6] = [
+    session::HEADER_MISSING,
+    "unauthenticated",
+    "rate_limited",
+    "invalid_claim",
+    "role_claim_missing",
+    "oidc_unreachable",
+];
+
 fn routes() -> Vec<Route<Auth>> {
     vec![
         Route::new(
@@ -49,6 +61,52 @@ fn routes() -> Vec<Route<Auth>> {
             api::me,
         )
         .scope(token::LINEAGE_WRITE),
+        Route::new(
+            Method::POST,
+            "/api/v1/session",
+            Role::Anyone,
+            "signIn",
+            "Sign in to the console: keeps the token in a cookie that scripts cannot read",
+            session::sign_in,
+        )
+        .reading()
+        .secret()
+        .refuses(&SIGN_IN_CODES),
+        Route::new(
+            Method::GET,
+            "/api/v1/session",
+            Role::Anyone,
+            "getSignInWays",
+            "Get the ways to sign in to the console",
+            sign_in::ways,
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/session/oidc",
+            Role::Anyone,
+            "startOidcSignIn",
+            "Sign in to the console at the OIDC issuer: sends the browser there",
+            sign_in::start,
+        )
+        .refuses(&["not_found"]),
+        Route::new(
+            Method::GET,
+            lakeport_oidc::CALLBACK_PATH,
+            Role::Anyone,
+            "finishOidcSignIn",
+            "End a sign-in at the OIDC issuer, which sends the browser here with a code",
+            sign_in::finish,
+        )
+        .refuses(&["not_found"]),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/session",
+            Role::Anyone,
+            "signOut",
+            "Sign out of the console: removes the cookie",
+            session::sign_out,
+        )
+        .reading(),
         Route::new(Method::GET, "/api/v1/tokens", Role::Admin, "listTokens", "List tokens", api::list),
         Route::new(
             Method::POST,
@@ -74,10 +132,14 @@ fn routes() -> Vec<Route<Auth>> {
 
 pub fn part() -> Part<Auth> {
     Part {
-        tags: &[("tokens", "Authentication and roles"), ("me", "Get the caller's identity and rights")],
+        tags: &[
+            ("tokens", "Authentication and roles"),
+            ("me", "Get the caller's identity and rights"),
+            ("session", "Signing in to the console"),
+        ],
         routes: routes(),
         workers: vec![Worker::new(Start::AtOnce, follow_tokens)],
-        error_codes: &["invalid_claim", "role_claim_missing", "oidc_unreachable"],
+        error_codes: &["invalid_claim", "role_claim_missing", "oidc_unreachable", session::HEADER_MISSING],
         ..Part::default()
     }
 }
@@ -202,13 +264,17 @@ impl Auth {
         if needed == Role::Anyone {
             return Ok(Arc::clone(&self.anonymous));
         }
-        let caller = self.bearer(parts).await?;
+        let caller = match session::token_of(parts, &self.config)? {
+            Some(text) if text.starts_with(sign_in::PREFIX) => Arc::new(sign_in::caller_of(self, text)?),
+            Some(text) => self.caller_of(text).await?,
+            None => self.caller_of(bearer_text(parts)?).await?,
+        };
         self.limit.admit(&caller.identity, self.clock.now_ms())?;
         Ok(caller)
     }
 
-    async fn bearer(&self, parts: &Parts) -> Result<Arc<Caller>, Error> {
-        let text = bearer_text(parts)?;
+    /// The caller with this token or JWT.
+    async fn caller_of(&self, text: &str) -> Result<Arc<Caller>, Error> {
         if let Some(caller) = self.tokens.load().callers.get(&token::digest(text)) {
             return match caller.expires_at_ms {
                 Some(end) if end <= self.clock.now_ms() => {
@@ -220,9 +286,6 @@ impl Auth {
         match &self.oidc {
             Some(oidc) if !text.starts_with(token::PREFIX) => {
                 let identity = oidc.identify(text).await?;
-                if identity.subject.chars().any(char::is_control) {
-                    return Err(Error::unauthenticated("the JWT's subject holds control characters"));
-                }
                 Ok(Arc::new(Caller {
                     identity: Identity::Oidc(identity.subject),
                     name: identity.name,

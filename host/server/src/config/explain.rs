@@ -1,11 +1,13 @@
 //! `lakeport config --explain`: all settings with their values, sources and meanings.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Config, SETTINGS};
 
 /// One setting with its value.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Setting")]
 pub struct Explained {
     pub key: &'static str,
     pub environment: String,

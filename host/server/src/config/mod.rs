@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use chrono::NaiveTime;
 use chrono_tz::Tz;
+pub use lakeport_base::Hidden;
 use lakeport_base::text::nearest;
 use lakeport_oidc::OidcSettings;
 use lakeport_sql::AddedFunctions;
@@ -108,16 +109,6 @@ pub struct PluginSettings {
     pub keep_generations: usize,
     pub log_lines: usize,
     pub quarantine_after: u64,
-}
-
-/// A text that is never logged.
-#[derive(Clone)]
-pub struct Hidden(pub String);
-
-impl std::fmt::Debug for Hidden {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("***")
-    }
 }
 
 /// Limits of the agent; the members have the names of the file.

@@ -486,6 +486,61 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.oidc.name_claim.clone(),
     },
     Setting {
+        key: "oidc.client_id",
+        default: Default::Fixed(""),
+        meaning: "the issuer's name for Lakeport, with which people sign in to the console; empty: by tokens only",
+        set: |config, text| {
+            config.oidc.client_id = parse::optional(text);
+            Ok(())
+        },
+        shown: |config| config.oidc.client_id.clone().unwrap_or_default(),
+    },
+    Setting {
+        key: "oidc.client_secret",
+        default: Default::Fixed(""),
+        meaning: "the secret of `oidc.client_id`; empty: it is a public client",
+        set: |config, text| {
+            config.oidc.client_secret = parse::optional(text).map(super::Hidden);
+            Ok(())
+        },
+        shown: |config| config.oidc.client_secret.as_ref().map_or_else(String::new, |_| "***".to_owned()),
+    },
+    Setting {
+        key: "oidc.scopes",
+        default: Default::Fixed("openid profile email"),
+        meaning: "what the console asks the issuer for; with `openid`",
+        set: |config, text| {
+            if !text.split(' ').any(|scope| scope == "openid") {
+                return Err("must hold `openid`".to_owned());
+            }
+            config.oidc.scopes = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.oidc.scopes.clone(),
+    },
+    Setting {
+        key: "oidc.redirect_uri",
+        default: Default::Fixed(""),
+        meaning: "where the issuer sends browsers back: https://<this server>/api/v1/session/oidc/callback; empty: the \
+                  host that the browser asked",
+        set: |config, text| {
+            let uri = parse::optional(text);
+            if uri.as_deref().is_some_and(|uri| !lakeport_oidc::is_redirect_uri(uri)) {
+                return Err(format!("must be http or https and end with {}", lakeport_oidc::CALLBACK_PATH));
+            }
+            config.oidc.redirect_uri = uri;
+            Ok(())
+        },
+        shown: |config| config.oidc.redirect_uri.clone().unwrap_or_default(),
+    },
+    Setting {
+        key: "oidc.session_hours",
+        default: Default::Fixed("8"),
+        meaning: "hours that a sign-in at the issuer lasts; what the issuer changes meanwhile counts at the next one",
+        set: |config, text| parse::number(text, 1, 720).map(|hours| config.oidc.session_hours = hours),
+        shown: |config| config.oidc.session_hours.to_string(),
+    },
+    Setting {
         key: "retention.audit_days",
         default: Default::Fixed("400"),
         meaning: "days that the audit log is kept",

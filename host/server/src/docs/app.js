@@ -10,13 +10,20 @@ const LEVELS_OPEN = 2;
 const STEPS_MAX = 12;
 /** More choices than these are counted and not listed in a type. */
 const CHOICES_MAX = 12;
-/** Of an answer, this much is shown; the end of it, where it is a stream. */
+/** Of an answer, this much is shown. */
 const SHOWN_MAX_CHARACTERS = 500_000;
+/** Of a stream, so many events are shown, the newest, and so much of each. */
+const EVENTS_MAX = 500;
+const EVENT_MAX_CHARACTERS = 50_000;
+/** A value that is looked up may need another one; they are followed this far. */
+const LOOKUPS_MAX = 4;
 
 let description;
 let operations = [];
 /** Ends the request that is under way, when another operation is chosen. */
 let underWay = new AbortController();
+/** Ends the look-ups of the operation that is shown. */
+let lookingUp = new AbortController();
 const page = Object.fromEntries(
   ["version", "token", "filter", "found", "list", "main"].map((id) => [id, document.getElementById(id)]),
 );
@@ -231,6 +238,11 @@ function read(document_) {
   return all.sort((one, other) => place(one.tag) - place(other.tag));
 }
 
+/** A link to an operation, by its id. */
+function linkTo(id) {
+  return el("a", { href: `#${encodeURIComponent(id)}` }, el("code", {}, id));
+}
+
 function address({ method, path }) {
   const [, prefix, rest] = path.match(/^(\/api\/v\d+)?(.*)$/);
   return [
@@ -251,10 +263,11 @@ function list() {
     el("h2", {}, tag),
     el("ul", {}, those.map((operation) => el("li", {}, el("a", {
       href: `#${encodeURIComponent(operation.id)}`,
-      title: [operation.node.summary, operation.node["x-not-yet"] && "(not there yet)"].filter(Boolean).join(" "),
+      title: operation.node["x-not-yet"] && "not implemented yet",
       class: operation.node["x-not-yet"] && "later",
       "aria-current": operation.id === chosenId() && "page",
-    }, address(operation))))))));
+    }, el("span", { class: "summary" }, coded(operation.node.summary ?? operation.id)),
+    el("span", { class: "where" }, address(operation)))))))));
   const some = wanted.length ? `${shown.length} of ${operations.length}` : `${operations.length}`;
   page.found.textContent = `${some} operations`;
 }
@@ -325,9 +338,31 @@ function parameterList(parameters) {
 function content(types = {}, marks) {
   return Object.entries(types).map(([type, { schema = {} }]) => {
     const about = whole(schema).description;
+    const events = eventsOf(schema);
+    if (events.length) {
+      return el("div", {}, el("h3", {}, type), about && el("p", {}, coded(about)),
+        el("h3", {}, "Events"), events.map(eventView));
+    }
     return el("div", {}, el("h3", {}, type, " ", el("span", { class: "type" }, typeName(schema))),
       about && el("p", {}, coded(about)), parts(schema).length > 0 && tree(schema, marks));
   });
+}
+
+/** The events of a stream, as [name, description, schema of the data]. */
+function eventsOf(schema) {
+  const data = whole(schema)["x-event-schema"];
+  if (!data) return [];
+  const named = whole(data)["x-events"];
+  if (named) return Object.entries(named).map(([name, event]) => [name, whole(event).description, event]);
+  return variants(whole(data)).map((variant) => {
+    const { properties = {}, description: about } = whole(variant);
+    return [whole(properties.type).const ?? "message", about, variant];
+  });
+}
+
+function eventView([name, about, data]) {
+  const head = [el("code", {}, name), about && [" ", coded(about)]];
+  return parts(data).length ? unfolding(false, head, () => tree(data, ANSWERED)) : el("p", {}, head);
 }
 
 function answerView([status, given]) {
@@ -343,54 +378,92 @@ function answerView([status, given]) {
 }
 
 function tryIt(operation) {
+  const { method, node } = operation;
   const fields = operation.parameters.map(field);
   const body = bodyField(operation);
   const outcome = el("div", { "aria-live": "polite" });
   const send = el("button", { class: "send" }, "Send");
   const stop = el("button", { type: "button", hidden: true }, "Stop");
   const line = el("pre", {});
+  const buttons = el("div", { class: "buttons" }, send, stop,
+    method !== "get" && el("span", { class: "quiet" }, "This is sent to the server for real."));
+  const question = el("div", { class: "buttons confirm", role: "group", "aria-label": "Confirmation", hidden: true });
   const refresh = () => { line.textContent = curl(request(operation, fields, body)); };
-  const form = el("form", { oninput: refresh, onsubmit: (event) => { event.preventDefault(); run(); } },
-    fields.map(({ row }) => row), body?.row,
-    el("div", { class: "buttons" }, send, stop,
-      operation.method !== "get" && el("span", { class: "quiet" }, "This is sent to the server for real.")));
+  const form = el("form", {
+    oninput: () => { refresh(); if (!question.hidden) ask(false); },
+    onsubmit: (event) => { event.preventDefault(); if (isDestroying()) ask(true); else run(); },
+  }, fields.map(({ row }) => row), body?.row, buttons, question);
+  const isDestroying = () => (method === "delete" || node["x-destroys"]) &&
+    !fields.some(({ parameter, values }) => parameter.name === "dryRun" && values()[0] === "true");
+  /** Asks before something is deleted, or takes the question back. */
+  function ask(isOpen) {
+    [buttons.hidden, question.hidden] = [isOpen, !isOpen];
+    if (!isOpen) return;
+    const { pathname, search } = new URL(request(operation, fields, body).url);
+    const line = `${method.toUpperCase()} ${pathname}${search}`;
+    const answered = (then) => () => { ask(false); send.focus(); then?.(); };
+    const cancel = el("button", { type: "button", onclick: answered() }, "Cancel");
+    question.replaceChildren(
+      el("span", {}, "This deletes for real. Send ", el("code", {}, line), "?"),
+      el("button", { type: "button", class: "destroy", onclick: answered(run) }, "Delete"), cancel);
+    question.onkeydown = (event) => { if (event.key === "Escape") cancel.click(); };
+    cancel.focus();
+  }
   async function run() {
     refresh();
     underWay = new AbortController();
     stop.onclick = () => underWay.abort();
-    [send.disabled, stop.hidden] = [true, false];
+    stop.hidden = false;
+    if (document.activeElement === send) stop.focus();
+    send.disabled = true;
     await exchange(request(operation, fields, body), underWay.signal, outcome);
-    [send.disabled, stop.hidden] = [false, true];
+    send.disabled = false;
+    if (document.activeElement === stop) send.focus();
+    stop.hidden = true;
   }
   page.token.oninput = () => { keepToken(); refresh(); };
+  page.token.onchange = () => lookUpAll(fields, body, refresh);
   refresh();
-  return [form, outcome, el("h3", {}, "The same with curl"), withCopy(line)];
+  lookUpAll(fields, body, refresh);
+  const before = node["x-example-after"] ?? [];
+  return [
+    before.length > 0 && el("p", {}, "Send first: ", before.map((id, index) => [index > 0 && ", ", linkTo(id)]), "."),
+    node["x-example-note"] && el("p", { class: "note" }, coded(node["x-example-note"])),
+    form, outcome, el("h3", {}, "The same with curl"), withCopy(line),
+  ];
 }
 
 /** A labelled input for a parameter; an empty one is not sent. */
 function field(parameter, index) {
   const schema = whole(parameter.schema);
   const id = `parameter-${index}`;
-  const first = schema.example ?? parameter.example ?? "";
+  const lookup = parameter["x-example-from"];
+  const first = lookup ? "" : [parameter.example ?? schema.example ?? ""].flat().join(",");
   const listed = choices(parameter.schema);
   const isList = [schema.type].flat().includes("array");
+  const described = lookup && `${id}-hint`;
   const input = listed
-    ? el("select", { id }, el("option", { value: "" }, ""), listed.map((value) => el("option", {}, String(value))))
+    ? el("select", { id }, el("option", { value: "" }, ""),
+      listed.map((value) => el("option", { selected: String(value) === first }, String(value))))
     : el("input", {
-      id, autocomplete: "off", spellcheck: "false", required: parameter.in === "path",
-      value: parameter.required && first !== "" ? String(first) : undefined,
-      placeholder: isList ? "several: commas between them" : schema.default?.toString(),
+      id, autocomplete: "off", spellcheck: "false", required: parameter.required, value: first || undefined,
+      "aria-describedby": described,
+      placeholder: lookup ? `looked up with ${lookup.operationId}`
+        : isList ? "several: commas between them" : schema.default?.toString(),
     });
+  const hint = lookup && el("span", { id: described, class: "hint", role: "status" });
   const values = () => (isList ? input.value.split(",") : [input.value]).filter((value) => value !== "");
-  const row = el("div", { class: "field" }, el("label", { for: id }, el("code", {}, parameter.name)), input);
-  return { parameter, values, row };
+  const fill = (value) => { input.value = String(value); };
+  const row = el("div", { class: "field" }, el("label", { for: id }, el("code", {}, parameter.name)), input, hint);
+  return { parameter, values, row, lookup, hint, fill };
 }
 
 /** A text area for JSON, a file for anything else. */
 function bodyField({ body }) {
   const types = Object.entries(body?.content ?? {});
   if (!types.length) return undefined;
-  const [type, { schema = {}, example: given }] = types.find(([name]) => name.includes("json")) ?? types[0];
+  const [type, { schema = {}, example: given, "x-example-from": lookups }] =
+    types.find(([name]) => name.includes("json")) ?? types[0];
   const label = el("label", { for: "body" }, `Body, ${type}`);
   if (!type.includes("json")) {
     const file = el("input", { id: "body", type: "file" });
@@ -398,16 +471,115 @@ function bodyField({ body }) {
     return { type: sent, file: () => file.files[0], row: el("div", { class: "field" }, label, file) };
   }
   const area = el("textarea", { id: "body", spellcheck: "false" });
-  const fill = (all) => {
-    area.value = JSON.stringify(given ?? example(schema, all), null, 2);
+  const shown = structuredClone(given);
+  const show = (value) => { area.value = JSON.stringify(value, null, 2); };
+  const fill = (value) => {
+    show(value);
     area.dispatchEvent(new Event("input", { bubbles: true }));
   };
   const hasRequired = (whole(schema).required ?? []).length > 0;
-  area.value = JSON.stringify(given ?? example(schema, !hasRequired), null, 2);
-  const row = el("div", {}, label, area, el("div", { class: "buttons" },
-    el("button", { type: "button", onclick: () => fill(false) }, "Required members"),
-    el("button", { type: "button", onclick: () => fill(true) }, "All members")));
-  return { type, text: () => area.value, row };
+  show(shown ?? example(schema, !hasRequired));
+  let untouched = area.value;
+  const hint = lookups && el("span", { class: "hint", role: "status" });
+  const button = (text, value) => el("button", { type: "button", onclick: () => fill(value()) }, text);
+  const row = el("div", {}, label, area, hint, el("div", { class: "buttons" },
+    given !== undefined && button("Example", () => shown),
+    button("Required members", () => example(schema, false)), button("All members", () => example(schema, true))));
+  /** Puts what was looked up into the example, by its places there; null where nothing was found. */
+  const put = (values) => {
+    const isUntouched = area.value === untouched;
+    for (const [place, value] of values) {
+      const names = place.split("/").slice(1);
+      const inner = names.slice(0, -1).reduce((at, name) => at?.[name], shown);
+      if (inner) inner[names.at(-1)] = value ?? null;
+    }
+    if (!isUntouched) return;
+    show(shown);
+    untouched = area.value;
+  };
+  return { type, text: () => area.value, row, lookups, hint, put };
+}
+
+/** Fills in what the examples take from answers of the server, one after the other: one may need another. */
+async function lookUpAll(fields, body, refresh) {
+  const { signal } = lookingUp;
+  const given = (name) => fields.find(({ parameter }) => parameter.name === name)?.values()[0];
+  for (const { lookup, hint, fill, values } of fields.filter((one) => one.lookup)) {
+    const look = async () => {
+      const value = await lookedUp(lookup, given, signal);
+      if (signal.aborted) return;
+      if (value !== undefined && !values().length) fill(value);
+      hint.replaceChildren(...(value === undefined ? missing(lookup, look) : []));
+      refresh();
+    };
+    await look();
+  }
+  if (!body?.lookups) return;
+  const look = async () => {
+    const values = [];
+    const lost = [];
+    for (const [place, lookup] of Object.entries(body.lookups)) {
+      const value = await lookedUp(lookup, given, signal);
+      values.push([place, value]);
+      if (value === undefined) lost.push(`${place.slice(1)}: `, ...missing(lookup, look));
+    }
+    if (signal.aborted) return;
+    body.put(values);
+    body.hint.replaceChildren(...lost);
+    refresh();
+  };
+  await look();
+}
+
+/** Says which operation makes what was not found. */
+function missing({ operationId, madeBy }, again) {
+  return [
+    "Not found with ", linkTo(operationId), ...(madeBy ? ["; ", linkTo(madeBy), " makes one"] : []), ". ",
+    el("button", { type: "button", onclick: again }, "Look again"), " ",
+  ];
+}
+
+/** The value that an example takes from the answer of another operation, which changes nothing. */
+async function lookedUp(lookup, given, signal, steps = 0) {
+  const operation = operations.find(({ id }) => id === lookup.operationId);
+  const changes = operation?.method !== "get" &&
+    (operation?.method !== "post" || operation.parameters.some(({ name }) => name === "Idempotency-Key"));
+  if (!operation || changes || steps > LOOKUPS_MAX) return undefined;
+  const fields = [];
+  for (const parameter of operation.parameters) {
+    const wanted = lookup.parameters?.[parameter.name] ?? (parameter.in === "path" ? given(parameter.name) : undefined);
+    const value = wanted?.operationId ? await lookedUp(wanted, given, signal, steps + 1) : wanted;
+    if (value === undefined && parameter.required) return undefined;
+    fields.push({ parameter, values: () => (value === undefined ? [] : [String(value)]) });
+  }
+  const [type, { example: text } = {}] = Object.entries(operation.body?.content ?? {})[0] ?? [];
+  const body = type && { type, text: () => JSON.stringify(text ?? {}) };
+  try {
+    const answer = await sent(request(operation, fields, body), signal);
+    if (!answer.ok) return undefined;
+    const isStream = answer.headers.get("Content-Type")?.startsWith("text/event-stream");
+    return pointed(isStream ? await allEvents(answer) : await answer.json(), lookup.pointer);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a JSON pointer leads to; `name=value` is the first item whose member has this value. */
+function pointed(value, pointer) {
+  const steps = pointer.split("/").slice(1);
+  const step = (at, name) => {
+    const [member, wanted] = name.split(/=(.*)/);
+    if (wanted === undefined || !Array.isArray(at)) return at?.[name];
+    return at.find((item) => String(item?.[member]) === wanted);
+  };
+  return steps.reduce(step, value) ?? undefined;
+}
+
+/** The data of a stream's events, once it has ended. */
+async function allEvents(answer) {
+  const all = [];
+  for await (const { data } of eventsIn(answer)) all.push(JSON.parse(data));
+  return all;
 }
 
 function request(operation, fields, body) {
@@ -445,17 +617,22 @@ function curl({ method, url, headers, token, file, text, streams }) {
   ].filter(Boolean).join(" \\\n  ");
 }
 
-async function exchange({ method, url, headers, token, file, text }, signal, outcome) {
+/** Sends a request to this server. */
+function sent({ method, url, headers, token, file, text }, signal) {
+  const authorization = token ? { Authorization: `Bearer ${token}` } : {};
+  return fetch(url, {
+    method, signal, headers: { ...headers, ...authorization }, body: file ?? (text || undefined),
+    credentials: "omit", cache: "no-store",
+  });
+}
+
+async function exchange(asked, signal, outcome) {
   const started = performance.now();
   const took = () => `${Math.round(performance.now() - started)} ms`;
   const status = el("p", { class: "outcome" }, "Sent, waiting for the answer …");
   outcome.replaceChildren(status);
   try {
-    const authorization = token ? { Authorization: `Bearer ${token}` } : {};
-    const answer = await fetch(url, {
-      method, signal, headers: { ...headers, ...authorization }, body: file ?? (text || undefined),
-      credentials: "omit", cache: "no-store",
-    });
+    const answer = await sent(asked, signal);
     const line = `${answer.status} ${answer.statusText}`.trim();
     status.textContent = `${line} · ${took()}`;
     status.classList.toggle("error", !answer.ok);
@@ -471,18 +648,34 @@ async function exchange({ method, url, headers, token, file, text }, signal, out
   }
 }
 
-/** A stream's text as it comes. */
+/** A stream's events as they come, one row each; a row opens to its data laid out. */
 async function streamed(answer, outcome) {
-  const pre = el("pre", { tabindex: "0", "aria-label": "Events", "aria-live": "off" });
-  outcome.append(pre);
+  const rows = el("ol", { class: "events", tabindex: "0", "aria-label": "Events", "aria-live": "off" });
+  outcome.append(rows);
+  for await (const { id, name, data } of eventsIn(answer)) {
+    const atEnd = rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 40;
+    const text = laidOut(data, "json").slice(0, EVENT_MAX_CHARACTERS);
+    rows.append(el("li", {}, unfolding(false, [
+      el("span", { class: "number" }, id), el("code", {}, name), el("span", { class: "data" }, data.slice(0, 300)),
+    ], () => el("pre", {}, text))));
+    if (rows.childElementCount > EVENTS_MAX) rows.firstElementChild.remove();
+    if (atEnd) rows.scrollTop = rows.scrollHeight;
+  }
+}
+
+/** The server-sent events of an answer. */
+async function* eventsIn(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    const atEnd = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 40;
-    pre.append(next.value);
-    if (pre.textContent.length > SHOWN_MAX_CHARACTERS) {
-      pre.textContent = pre.textContent.slice(-SHOWN_MAX_CHARACTERS / 2);
+    const blocks = (text + next.value).split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const lines = block.split("\n").map((line) => line.match(/^([a-z]+): ?(.*)$/)).filter(Boolean);
+      const all = (wanted) => lines.filter(([, key]) => key === wanted).map(([, , value]) => value);
+      const [id = "", name = "message"] = [all("id").at(-1), all("event").at(-1)];
+      if (lines.length) yield { id, name, data: all("data").join("\n") };
     }
-    if (atEnd) pre.scrollTop = pre.scrollHeight;
   }
 }
 
@@ -534,6 +727,8 @@ function keepToken() {
 
 function show() {
   underWay.abort();
+  lookingUp.abort();
+  lookingUp = new AbortController();
   const id = chosenId();
   const operation = operations.find((one) => one.id === id);
   const missing = id && !operation && el("p", { class: "note" }, `There is no operation ${id}.`);

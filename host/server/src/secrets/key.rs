@@ -54,6 +54,8 @@ pub struct Key {
     pub made_at_ms: i64,
     raw: Zeroizing<[u8; KEY_BYTES]>,
     sealing: LessSafeKey,
+    /// For what browsers keep: it is no secret of the store.
+    sessions: LessSafeKey,
     digesting: hmac::Key,
 }
 
@@ -63,10 +65,11 @@ impl Key {
         let id = KeyId(of_hash[..ID_BYTES].try_into().expect("a SHA-256 is longer"));
         let root = Salt::new(HKDF_SHA256, b"lakeport store of secrets").extract(&*raw);
         let sealing = root.expand(&[b"encrypt"], &AES_256_GCM).expect("the length is the algorithm's own");
+        let sessions = root.expand(&[b"session"], &AES_256_GCM).expect("the length is the algorithm's own");
         let digesting =
             root.expand(&[b"digest"], hmac::HMAC_SHA256).expect("the length is the algorithm's own");
-        let sealing = LessSafeKey::new(UnboundKey::from(sealing));
-        Key { id, made_at_ms, raw, sealing, digesting: hmac::Key::from(digesting) }
+        let [sealing, sessions] = [sealing, sessions].map(|key| LessSafeKey::new(UnboundKey::from(key)));
+        Key { id, made_at_ms, raw, sealing, sessions, digesting: hmac::Key::from(digesting) }
     }
 
     pub fn random(made_at_ms: i64) -> Key {
@@ -82,14 +85,22 @@ impl Key {
 
     /// Binds `context`: the ciphertext opens only under the same one.
     pub fn seal(&self, context: &str, plain: &[u8]) -> Vec<u8> {
+        self.seal_with(&self.sealing, context, plain)
+    }
+
+    /// The same, for what a browser keeps.
+    pub fn seal_session(&self, context: &str, plain: &[u8]) -> Vec<u8> {
+        self.seal_with(&self.sessions, context, plain)
+    }
+
+    fn seal_with(&self, key: &LessSafeKey, context: &str, plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).expect("the system gives random bytes");
         let mut sealed = Vec::with_capacity(HEAD_BYTES + plain.len() + AES_256_GCM.tag_len());
         sealed.extend_from_slice(&self.id.prefix());
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(plain);
-        let tag = self
-            .sealing
+        let tag = key
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(context.as_bytes()),
@@ -103,10 +114,12 @@ impl Key {
     /// `None` if the bytes or the context differ from the sealed ones. `sealed` must be this key's, by its
     /// [`KeyId`].
     pub fn open(&self, context: &str, sealed: &[u8]) -> Option<Secret> {
-        let nonce = Nonce::try_assume_unique_for_key(sealed.get(PREFIX_BYTES..HEAD_BYTES)?).ok()?;
-        let mut bytes = Zeroizing::new(sealed[HEAD_BYTES..].to_vec());
-        let plain = self.sealing.open_in_place(nonce, Aad::from(context.as_bytes()), &mut bytes).ok()?;
-        Some(Secret::from(plain.to_vec()))
+        open_with(&self.sealing, context, sealed)
+    }
+
+    /// The same, of what a browser kept.
+    pub fn open_session(&self, context: &str, sealed: &[u8]) -> Option<Secret> {
+        open_with(&self.sessions, context, sealed)
     }
 
     /// HMAC-SHA-256 in hexadecimal digits.
@@ -118,6 +131,13 @@ impl Key {
     pub fn is_digest_of(&self, digest: &[u8], bytes: &[u8]) -> bool {
         hmac::verify(&self.digesting, bytes, digest).is_ok()
     }
+}
+
+fn open_with(key: &LessSafeKey, context: &str, sealed: &[u8]) -> Option<Secret> {
+    let nonce = Nonce::try_assume_unique_for_key(sealed.get(PREFIX_BYTES..HEAD_BYTES)?).ok()?;
+    let mut bytes = Zeroizing::new(sealed[HEAD_BYTES..].to_vec());
+    let plain = key.open_in_place(nonce, Aad::from(context.as_bytes()), &mut bytes).ok()?;
+    Some(Secret::from(plain.to_vec()))
 }
 
 /// 32 bytes in base64 (padded or not, either alphabet) or in hexadecimal digits. The error shows no part of

@@ -117,6 +117,19 @@ impl Keys {
         key.open(context, sealed).ok_or_else(|| unreadable(context))
     }
 
+    /// Encrypts what a browser keeps, with a key of its own.
+    pub fn seal_session(&self, context: &str, plain: &[u8]) -> Vec<u8> {
+        self.followed().newest().seal_session(context, plain)
+    }
+
+    /// `None` unless the newest key sealed it in this context: a new key ends all sessions.
+    pub fn open_session(&self, context: &str, sealed: &[u8]) -> Option<Secret> {
+        let held = self.followed();
+        let key = held.newest();
+        KeyId::of_sealed(sealed).filter(|id| *id == key.id)?;
+        key.open_session(context, sealed)
+    }
+
     /// A keyed digest, `<key id>:<digest>`, to compare texts without storing them. It can be compared while
     /// the key is kept: use it for comparisons within days.
     pub fn digest(&self, bytes: &[u8]) -> String {

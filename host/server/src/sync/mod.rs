@@ -26,7 +26,7 @@ use crate::datasources::Datasources;
 use crate::part::{InUse, Part, Resource, RetentionRule, Start, Worker};
 
 /// The change log's topic of a sync's state; the key is its id.
-const TOPIC: &str = "syncs";
+pub const TOPIC: &str = "syncs";
 
 /// The syncs of data sources.
 pub struct Syncs {

@@ -43,6 +43,7 @@ pub use api::{EDGES_MAX, client_of, deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::WorkflowStatus;
 use names::WorkflowNames;
+pub use publications::TOPIC as PUBLICATIONS_TOPIC;
 pub use store::{by_id, deployed, engine_of, find, lock, names};
 pub use transfer::document::file_name;
 use versions::{Sum, Weight};

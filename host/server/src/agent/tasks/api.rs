@@ -1,6 +1,7 @@
 //! Handlers of tasks.
 
 use lakeport_base::Error;
+use lakeport_http::events::asked_after;
 use lakeport_http::{Bare, Caller, Json, Nothing};
 use uuid::Uuid;
 
@@ -127,7 +128,7 @@ pub async fn cancel(call: Call<TaskPath>) -> Result<Bare<CancelledTask>, Error> 
 /// `GET /api/v1/nl2sql/tasks/{task_id}/events/stream`
 pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<TaskEvents, Error> {
     let state = &call.state;
-    let after = stream::asked_after(&call.headers, call.query.after.map(i64::from))?;
+    let after = asked_after(&call.headers, call.query.after.map(i64::from))?.unwrap_or(0);
     let task = readable(state, &call.caller, call.path.task_id).await?;
     check_answer(&call.caller, &task)?;
     stream::open(state, task, after).await

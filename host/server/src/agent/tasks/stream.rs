@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::HeaderName;
-use ::http::{HeaderMap, StatusCode};
+use ::http::StatusCode;
 use futures_util::stream::unfold;
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::events::{self, Event};
@@ -19,7 +18,6 @@ use super::streams::Watch;
 use super::{Task, store};
 use crate::agent::Agent;
 
-static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Events that are read at once, and their bytes: no more are begun past these.
 const READ_MAX: i64 = 16;
 const READ_MAX_BYTES: i64 = 512 * 1024;
@@ -48,17 +46,6 @@ impl Answer for TaskEvents {
         });
         Some(AnswerShape::new(&["text/event-stream"], schema))
     }
-}
-
-/// The number of the last event that the reader has seen. The header wins; 0: none.
-pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<i64, Error> {
-    let Some(header) = headers.get(&LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
-        return Ok(query.unwrap_or(0));
-    };
-    let number = header.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
-    number
-        .and_then(|number| i64::try_from(number).ok())
-        .ok_or_else(|| Error::invalid(vec![Detail::new("Last-Event-ID", "must be the id of an event, or 0")]))
 }
 
 /// 400 if the number is beyond the log; 204 if no more events follow.
@@ -137,25 +124,5 @@ impl Reader {
         let is_more = self.has_ended || !read.is_empty();
         self.read = read.into_iter();
         Ok(is_more)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ::http::HeaderValue;
-
-    use super::*;
-
-    #[test]
-    fn the_header_wins_over_the_parameter() {
-        let mut headers = HeaderMap::new();
-        assert_eq!(asked_after(&headers, None).unwrap(), 0);
-        assert_eq!(asked_after(&headers, Some(7)).unwrap(), 7);
-        headers.insert(&LAST_EVENT_ID, HeaderValue::from_static("3"));
-        assert_eq!(asked_after(&headers, Some(7)).unwrap(), 3);
-        for wrong in ["x", "-1", "1.5", "99999999999999999999"] {
-            headers.insert(&LAST_EVENT_ID, HeaderValue::from_static(wrong));
-            assert_eq!(asked_after(&headers, Some(7)).unwrap_err().status(), 400, "{wrong}");
-        }
     }
 }

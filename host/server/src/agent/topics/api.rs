@@ -52,8 +52,14 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTopic>>) -> Result<
         return Err(Error::conflict("too_many_topics", message));
     }
     topic.id = store::insert(&mut tx, &topic).await?;
+    changed(&mut tx, &topic);
     let change = Change::of("topic", &topic.topic_id).after(&topic.definition());
     call.commit(tx, change, shown(&topic)).await
+}
+
+/// For those who follow the owner's topics.
+fn changed(tx: &mut Tx, topic: &Topic) {
+    tx.changed(agent::TOPICS_TOPIC, agent::topic_key(&topic.topic_id, &topic.owner));
 }
 
 fn shown(topic: &Topic) -> Bare<TopicView> {
@@ -131,6 +137,7 @@ pub async fn update(call: Call<TopicPath, Nothing, Draft<UpdateTopic>>) -> Resul
     if after != before {
         after.updated_at_ms = state.clock.now_ms();
         store::update(&mut tx, &after).await?;
+        changed(&mut tx, &after);
     }
     let change =
         Change::of("topic", &before.topic_id).before(&before.definition()).after(&after.definition());
@@ -150,6 +157,7 @@ pub async fn delete(call: Call<TopicPath>) -> Result<Bare<DeletedTopic>, Error> 
         tx.changed(agent::TOPIC, agent::asked_key(&task_id));
     }
     store::delete(&mut tx, topic.id).await?;
+    changed(&mut tx, &topic);
     let change = Change::of("topic", &topic.topic_id).before(&topic.definition());
     let answer = Bare::new(&DeletedTopic { topic_id: topic.topic_id, deleted: true });
     call.commit(tx, change, answer).await

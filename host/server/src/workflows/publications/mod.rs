@@ -24,7 +24,7 @@ pub use store::{end_of, newest};
 pub use worker::{keep, run_worker};
 
 /// The change log's topic of publications; the key is the id.
-const TOPIC: &str = "publications";
+pub const TOPIC: &str = "publications";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]

@@ -1,5 +1,7 @@
 //! The OpenAPI description at `/openapi.json`, and the page at `/docs` that shows it.
 
+mod examples;
+
 use std::sync::OnceLock;
 
 use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
@@ -11,6 +13,7 @@ use lakeport_http::{Document, File, Html, Media, Operation, Role, Route, Script,
 use serde_json::{Value, json};
 
 use crate::docs;
+use crate::events::TOPICS;
 use crate::part::Part;
 
 const ABOUT: &str = "Questions in natural language, workflows with publication and backfill, lineage, and the \
@@ -91,10 +94,52 @@ pub fn document_of(
         version: env!("CARGO_PKG_VERSION"),
         description: ABOUT,
         error_codes,
-        schemas: vec![("TaskError", task_error()), ("TaskEvent", task_event())],
+        schemas: vec![
+            ("ChangeEvent", change_event()),
+            ("TaskError", task_error()),
+            ("TaskEvent", task_event()),
+        ],
         tags,
     };
-    openapi::document(&about, operations)
+    let mut document = openapi::document(&about, operations);
+    examples::add(&mut document);
+    document
+}
+
+/// The events of the stream of changes. `x-events` has the data of each event by its name.
+fn change_event() -> Value {
+    let seq = json!({ "type": "integer", "minimum": 0, "description": "The event's id, to go on from" });
+    let of_resource = |kind: &str, about: &str| {
+        json!({
+            "description": about,
+            "type": "object",
+            "required": ["seq", "topic", "id", "kind"],
+            "properties": {
+                "seq": seq,
+                "topic": { "enum": TOPICS },
+                "id": { "type": ["string", "null"], "description": "The resource; null: any of the topic" },
+                "kind": { "const": kind },
+            },
+        })
+    };
+    let mark = |about: &str| json!({ "description": about, "type": "object", "required": ["seq"], "properties": { "seq": seq } });
+    json!({
+        "description": "The data of one server-sent event, by its name",
+        "type": "object",
+        "required": ["seq"],
+        "properties": {
+            "seq": seq,
+            "topic": { "enum": TOPICS },
+            "id": { "type": ["string", "null"] },
+            "kind": { "enum": ["changed", "deleted"] },
+        },
+        "x-events": {
+            "changed": of_resource("changed", "Read these resources again"),
+            "deleted": of_resource("deleted", "The resource does not exist any more"),
+            "everything": mark("Read all resources again"),
+            "ready": mark("The stream begins, nothing changed"),
+        },
+    })
 }
 
 /// Why a tool failed. It has a name of its own, because generators fail on an anonymous object within
@@ -109,7 +154,7 @@ const OPTIONAL_MEMBERS: [&str; 5] = ["error", "outcome", "candidates", "reason",
 
 /// The events of a task's stream, by type.
 fn task_event() -> Value {
-    let event = |kind: &str, properties: Value| {
+    let event = |kind: &str, about: &str, properties: Value| {
         let mut members = json!({
             "seq": { "type": "integer", "minimum": 1 },
             "type": { "const": kind },
@@ -120,27 +165,27 @@ fn task_event() -> Value {
         members.extend(properties.as_object().cloned().unwrap_or_default());
         let required: Vec<&String> =
             members.keys().filter(|name| !OPTIONAL_MEMBERS.contains(&name.as_str())).collect();
-        json!({ "type": "object", "required": required, "properties": members })
+        json!({ "description": about, "type": "object", "required": required, "properties": members })
     };
     let text = json!({ "type": "string" });
     let error = json!({ "$ref": "#/components/schemas/TaskError" });
     json!({
         "description": "The data of one server-sent event; its `event` is `type`, its `id` is `seq`",
         "oneOf": [
-            event("thinking", json!({ "content": text })),
-            event("tool_call", json!({ "call_id": text, "tool": text, "input": {} })),
-            event("tool_result", json!({
+            event("thinking", "A thought of the agent", json!({ "content": text })),
+            event("tool_call", "A call of a tool begins", json!({ "call_id": text, "tool": text, "input": {} })),
+            event("tool_result", "The result of a call, or its error", json!({
                 "call_id": text, "tool": text, "ok": { "type": "boolean" }, "output": {},
                 "duration_ms": { "type": "number" }, "truncated": { "type": "boolean" }, "error": error,
             })),
-            event("message", json!({
+            event("message", "The answer; the task has succeeded", json!({
                 "message_id": text, "content": text,
                 "artifacts": { "type": "array", "items": { "$ref": "#/components/schemas/Artifact" } },
                 "outcome": { "enum": ["answered", "needs_clarification", "refused"] },
                 "candidates": { "type": "array", "items": { "$ref": "#/components/schemas/Candidate" } },
                 "reason": text, "suggestions": { "type": "array", "items": text, "maxItems": 3 },
             })),
-            event("error", json!({ "code": text, "message": text, "retryable": { "type": "boolean" } })),
+            event("error", "The task has failed", json!({ "code": text, "message": text, "retryable": { "type": "boolean" } })),
         ],
     })
 }
