@@ -1,0 +1,67 @@
+/** The interface of the server, typed by its own description. */
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+/** A change that the browser sends by a cookie is accepted only with this header, which no other site can send. */
+export const CONSOLE_HEADER = { "X-Lakeport-Console": "1" };
+
+export const api = createClient<paths>({ baseUrl: window.location.origin, headers: CONSOLE_HEADER });
+
+export interface Detail {
+  field?: string;
+  message: string;
+}
+
+/** A refused or failed request, as the server says it. */
+export class Failed extends Error {
+  constructor(
+    readonly status: number,
+    /** The stable code: `name_taken`. */
+    readonly code: string,
+    message: string,
+    readonly requestId: string | null,
+    readonly details: Detail[] = [],
+  ) {
+    super(message);
+    this.name = "Failed";
+  }
+}
+
+interface Answered<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** What the server answered, or `Failed`. For area A, whose answers are the bare object. */
+export async function bare<T>(call: Promise<Answered<T>>): Promise<T> {
+  let answered: Answered<T>;
+  try {
+    answered = await call;
+  } catch (reason) {
+    throw unreachable(reason);
+  }
+  if (answered.response.ok) return answered.data as T;
+  throw failedBy(answered.response, answered.error);
+}
+
+/** The `data` of what the server answered, or `Failed`. For areas B and C. */
+export async function data<T>(call: Promise<Answered<{ data: T }>>): Promise<T> {
+  return (await bare(call)).data;
+}
+
+export function unreachable(reason: unknown): Failed {
+  const what = reason instanceof Error ? reason.message : String(reason);
+  return new Failed(0, "unreachable", `The server did not answer (${what}).`, null);
+}
+
+export function failedBy(response: Response, body: unknown): Failed {
+  const said = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
+  const text = (name: string) => (typeof said[name] === "string" ? (said[name] as string) : null);
+  const details = Array.isArray(said.details) ? (said.details as Detail[]) : [];
+  const requestId = text("requestId") ?? response.headers.get("X-Request-Id");
+  const message = text("message") ?? `The server answered ${response.status}.`;
+  return new Failed(response.status, text("error") ?? "unknown", message, requestId, details);
+}

@@ -1,0 +1,73 @@
+/** Changes a data source. */
+import { type FormEvent, useState } from "react";
+import { api, type Schemas } from "../../api/client";
+import { queries } from "../../api/query";
+import { useTexts } from "../../i18n";
+import { Actions, Button } from "../../ui/controls";
+import { Icon } from "../../ui/icons";
+import { Failure, Section } from "../../ui/page";
+import { ifMatch, isStale, tagged, type Tagged } from "../tables/api";
+import { Members } from "./Members";
+import { TEXTS } from "./texts";
+import { BadOptions, bodyOf, type Datasource, type Values, valuesOf } from "./values";
+
+export const datasourceQuery = (id: number) => ({
+  queryKey: ["datasources", id, "with-tag"],
+  queryFn: () => tagged(api.GET("/api/v1/datasources/{id}", { params: { path: { id } } })),
+});
+
+export function Settings({ read }: { read: Tagged<Datasource> }) {
+  const t = useTexts(TEXTS);
+  const id = read.value.id;
+  // What the form began with: only what was changed is sent, and refused if others changed it meanwhile.
+  const [began, setBegan] = useState(() => ({ values: valuesOf(read.value), tag: read.tag }));
+  const [values, setValues] = useState(began.values);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [isSaved, setSaved] = useState(false);
+  const change = (next: Values) => {
+    setValues(next);
+    setSaved(false);
+  };
+  const takeStanding = ({ value, tag }: Tagged<Datasource>, typed: Values) => {
+    const standing = valuesOf(value);
+    const changed = Object.entries(typed).filter(([member, one]) => began.values[member as keyof Values] !== one);
+    setBegan({ values: standing, tag });
+    setValues({ ...standing, ...Object.fromEntries(changed) });
+  };
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      const body = bodyOf(values, began.values) as Schemas["UpdateDatasource"];
+      if (Object.keys(body).length > 0) {
+        const now = await tagged(api.PUT("/api/v1/datasources/{id}", { params: { path: { id }, header: ifMatch(began.tag) }, body }));
+        setBegan({ values: valuesOf(now.value), tag: now.tag });
+        setValues({ ...valuesOf(now.value), by: values.by });
+        await queries.invalidateQueries({ queryKey: ["datasources"] });
+      }
+      setSaved(true);
+    } catch (reason) {
+      setError(reason);
+      if (isStale(reason)) takeStanding(await queries.fetchQuery({ ...datasourceQuery(id), staleTime: 0 }), values);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const isPlain = !(error instanceof BadOptions) && !isStale(error);
+  return (
+    <Section title={t.settings}>
+      <form noValidate className="stack datasources-form" onSubmit={(event) => void submit(event)}>
+        <Members values={values} onChange={change} error={error} isStored
+          badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
+        {isStale(error) && <p className="note" role="alert"><Icon name="warning" />{t.changedMeanwhile}</p>}
+        {isPlain && <Failure error={error} />}
+        {isSaved && <p className="note" role="status"><Icon name="check" />{t.saved}</p>}
+        <Actions>
+          <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={values.name.trim() === ""}>{isStale(error) ? t.overwrite : t.save}</Button>
+        </Actions>
+      </form>
+    </Section>
+  );
+}

@@ -1,0 +1,178 @@
+/** Adds or edits an engine. Secrets are only written: one that is set is kept unless another is typed. */
+import { useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { api, data, type Schemas } from "../../api/client";
+import { useChange } from "../../api/query";
+import { useTexts } from "../../i18n";
+import { Actions, Button, Dialog, Select, TextField } from "../../ui/controls";
+import { errorOf, Failure, Loaded } from "../../ui/page";
+import { LOCAL } from "./local";
+import { SettingField } from "./SettingField";
+import { type Described, described, errorsAt, guessed, read, type Setting, shown, shownFreely, WRONG } from "./settings";
+import { TEXTS } from "./texts";
+
+type Engine = Schemas["Engine"];
+type Plugin = Schemas["Plugin"];
+type Pair = { name: string; value: string };
+
+export function EngineForm({ engine, onClose }: { engine?: Engine; onClose: (saved?: string) => void }) {
+  const t = useTexts(TEXTS);
+  const plugins = useQuery({
+    queryKey: ["plugins"],
+    queryFn: () => data<Plugin[]>(api.GET("/api/v1/plugins")),
+  });
+  return (
+    <Dialog title={engine ? t.editTitle(engine.name) : t.addTitle} isOpen isWide onClose={() => onClose()}>
+      <Loaded query={plugins}>
+        {(all) => {
+          // An engine's plugin may be out of service.
+          const offered = all.filter((one) => one.family === "engine" && one.name !== LOCAL && (one.digest !== null || one.name === engine?.plugin));
+          if (offered.length === 0 && !engine) return <p>{t.noPlugins}</p>;
+          return <Form engine={engine} plugins={offered} onClose={onClose} />;
+        }}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function Form({ engine, plugins, onClose }: { engine: Engine | undefined; plugins: Plugin[]; onClose: (saved?: string) => void }) {
+  const t = useTexts(TEXTS);
+  const names = [...new Set([...(engine ? [engine.plugin] : []), ...plugins.map((one) => one.name)])];
+  const [name, setName] = useState(engine?.name ?? "");
+  const [plugin, setPlugin] = useState(names[0]!);
+  const known = plugins.find((one) => one.name === plugin);
+  const { settings, allowsOthers } = described(known?.configSchema);
+  // Those that were typed in; all others are as the engine has them.
+  const [values, setValues] = useState<Record<string, string>>({});
+  const textOf = (setting: Setting) => values[setting.name] ?? shown(setting, engine?.config[setting.name]);
+  const [more, setMore] = useState(() => othersOf({ settings, allowsOthers }, engine));
+  const [secrets, setSecrets] = useState<Record<string, string>>({});
+  const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set());
+  const [moreSecrets, setMoreSecrets] = useState<Pair[]>([]);
+  // Without a description of the plugin everything is typed in by name.
+  const isFree = !known?.configSchema;
+  const specs = known?.secrets ?? [];
+  const others = (engine?.secrets ?? []).filter((secret) => !specs.some((spec) => spec.name === secret));
+  const allSecrets = [...specs, ...others.map((secret) => ({ name: secret, title: secret, description: "" }))];
+
+  const choosePlugin = (chosen: string) => {
+    setPlugin(chosen);
+    setValues({});
+    setMore(othersOf(described(plugins.find((one) => one.name === chosen)?.configSchema), engine));
+  };
+
+  const save = useChange(async (body: { config: Record<string, unknown>; secrets: Record<string, string | null> }) => {
+    if (engine) {
+      return data(api.PUT("/api/v1/engines/{name}", { params: { path: { name: engine.name } }, body: { plugin, ...body } as never }));
+    }
+    return data(api.POST("/api/v1/engines", { body: { name, plugin, ...body } as never }));
+  }, [["engines"]]);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const config: Record<string, unknown> = {};
+    for (const setting of settings) {
+      const value = read(setting, textOf(setting));
+      // Its field says so.
+      if (value === WRONG) return;
+      if (value !== undefined) config[setting.name] = value;
+    }
+    for (const pair of more) {
+      if (pair.name.trim() !== "") config[pair.name.trim()] = guessed(pair.value);
+    }
+    const sent: Record<string, string | null> = {};
+    for (const { name: secret } of allSecrets) {
+      if (removed.has(secret)) sent[secret] = null;
+      else if (secrets[secret]) sent[secret] = secrets[secret];
+    }
+    for (const pair of isFree ? moreSecrets : []) {
+      if (pair.name.trim() !== "" && pair.value !== "") sent[pair.name.trim()] = pair.value;
+    }
+    save.mutate({ config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
+  };
+  const errorAt = (member: string) => errorsAt(save.error, member);
+  return (
+    <form className="stack" onSubmit={submit} noValidate>
+      <div className="columns">
+        {!engine && (
+          <TextField label={t.name} value={name} onChange={setName} hint={t.nameHint} error={errorOf(save.error, "name")} maxLength={64} isRequired autoFocus />
+        )}
+        <Select label={t.plugin} value={plugin} onChange={choosePlugin} choices={names.map((one) => ({ value: one, label: one }))}
+          {...optional(errorOf(save.error, "plugin"))} />
+      </div>
+      <h3>{t.settings}</h3>
+      {settings.length === 0 && <p className="small">{allowsOthers ? t.otherPlugin : t.noSettings}</p>}
+      <div className="columns">
+        {settings.map((setting) => (
+          <SettingField key={setting.name} setting={setting} value={textOf(setting)} error={errorAt(`config.${setting.name}`)}
+            onChange={(value) => setValues({ ...values, [setting.name]: value })} />
+        ))}
+      </div>
+      {(allowsOthers || more.length > 0) && (
+        <Pairs title={t.moreSettings} pairs={more} onChange={setMore} nameLabel={t.settingName} valueLabel={t.settingValue}
+          addLabel={allowsOthers ? t.addSetting : null} hint={t.valueHint} errorAt={(member) => errorAt(`config.${member}`)} />
+      )}
+      <h3>{t.secrets}</h3>
+      <p className="small">{allSecrets.length === 0 && !isFree ? t.needsNoSecrets : <>{t.secretsNote} {engine && t.addressNote}</>}</p>
+      <div className="columns">
+        {allSecrets.map(({ name: secret, title, description }) => {
+          const isSet = engine?.secrets.includes(secret) ?? false;
+          const isRemoved = removed.has(secret);
+          const turn = () => setRemoved(new Set(isRemoved ? [...removed].filter((one) => one !== secret) : [...removed, secret]));
+          return (
+            <div key={secret} className="engines-secret">
+              <TextField label={title || secret} type="password" value={isRemoved ? "" : (secrets[secret] ?? "")} isDisabled={isRemoved}
+                onChange={(value) => setSecrets({ ...secrets, [secret]: value })} error={errorAt(`secrets.${secret}`)}
+                placeholder={isSet && !isRemoved ? "••••••" : ""}
+                hint={<><code className="engines-member">{secret}</code><span className="engines-member">{description}</span>{isRemoved ? t.secretRemoved : isSet && t.secretKept}</>} />
+              {isSet && <Button icon={isRemoved ? "refresh" : "bin"} kind="quiet" onPress={turn} aria-label={isRemoved ? t.keepSecret(secret) : t.removeSecret(secret)} />}
+            </div>
+          );
+        })}
+      </div>
+      {isFree && (
+        <Pairs title={t.moreSecrets} pairs={moreSecrets} onChange={setMoreSecrets} nameLabel={t.secretName} valueLabel={t.secretValue} addLabel={t.addSecret}
+          isSecret errorAt={(member) => errorAt(`secrets.${member}`)} />
+      )}
+      <Failure error={save.error} />
+      <Actions>
+        <Button onPress={() => onClose()}>{t.cancel}</Button>
+        <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={name.trim() === ""}>{engine ? t.save : t.create}</Button>
+      </Actions>
+    </form>
+  );
+}
+
+/** The settings of an engine that no field is for. Without any field there is a first row to type in. */
+function othersOf({ settings, allowsOthers }: Described, engine: Engine | undefined): Pair[] {
+  const others = Object.entries(engine?.config ?? {}).filter(([member]) => !settings.some((setting) => setting.name === member));
+  if (others.length === 0 && settings.length === 0 && allowsOthers) return [{ name: "", value: "" }];
+  return others.map(([member, value]) => ({ name: member, value: shownFreely(value) }));
+}
+
+/** Members that the page does not know: a name and a value each. */
+function Pairs({ title, pairs, onChange, nameLabel, valueLabel, addLabel, hint, isSecret, errorAt }: {
+  title: string; pairs: Pair[]; onChange: (pairs: Pair[]) => void; nameLabel: string; valueLabel: string; addLabel: string | null;
+  hint?: string; isSecret?: boolean; errorAt: (name: string) => string | undefined;
+}) {
+  const t = useTexts(TEXTS);
+  const change = (place: number, part: Partial<Pair>) => onChange(pairs.map((pair, at) => (at === place ? { ...pair, ...part } : pair)));
+  return (
+    <fieldset className="engines-pairs">
+      <legend className="hidden">{title}</legend>
+      {pairs.map((pair, place) => (
+        <div key={place} className="engines-pair">
+          <TextField label={nameLabel} value={pair.name} onChange={(name) => change(place, { name })} />
+          <TextField label={valueLabel} value={pair.value} onChange={(value) => change(place, { value })} type={isSecret ? "password" : "text"}
+            hint={hint} error={errorAt(pair.name.trim())} />
+          <Button kind="quiet" icon="bin" aria-label={t.removeRow} onPress={() => onChange(pairs.filter((_, at) => at !== place))} />
+        </div>
+      ))}
+      {addLabel && <div><Button kind="quiet" icon="plus" onPress={() => onChange([...pairs, { name: "", value: "" }])}>{addLabel}</Button></div>}
+    </fieldset>
+  );
+}
+
+function optional(error: string | undefined): { error?: string } {
+  return error === undefined ? {} : { error };
+}

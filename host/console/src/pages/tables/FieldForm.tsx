@@ -1,0 +1,133 @@
+/** A field, new or changed. In a physical table the database is changed first, after its statements were shown. */
+import { type FormEvent, useEffect, useState } from "react";
+import { api, type Schemas } from "../../api/client";
+import { useTexts } from "../../i18n";
+import { Actions, Button, Checkbox, Dialog, TextArea, TextField } from "../../ui/controls";
+import { errorOf, Failure } from "../../ui/page";
+import { changed, type Field, ifMatch, isStale, orNull, tagged, type TableDetail } from "./api";
+import type { Wanted } from "./change";
+import { TEXTS } from "./texts";
+import { TABLE_TEXTS } from "./texts-table";
+
+interface Values {
+  fieldName: string;
+  fieldType: string;
+  isPrimaryKey: boolean;
+  isNullable: boolean;
+  /** Null: no default; an empty text is one. */
+  defaultValue: string | null;
+  fieldComment: string;
+  description: string;
+}
+
+const NEW: Values = {
+  fieldName: "", fieldType: "", isPrimaryKey: false, isNullable: true, defaultValue: null, fieldComment: "", description: "",
+};
+
+function valuesOf(field: Field): Values {
+  const { fieldName, fieldType, isPrimaryKey, isNullable, defaultValue } = field;
+  return { fieldName, fieldType, isPrimaryKey, isNullable, defaultValue, fieldComment: field.fieldComment ?? "", description: field.description ?? "" };
+}
+
+/** Of the values those that differ, as the interface takes them. */
+function bodyOf(values: Values, before: Values | null): Schemas["UpdateField"] {
+  const body: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(values)) {
+    if (before !== null && before[member as keyof Values] === value) continue;
+    const isOptional = member === "fieldComment" || member === "description";
+    body[member] = isOptional ? orNull(value) : typeof value === "string" && member !== "defaultValue" ? value.trim() : value;
+  }
+  return body;
+}
+
+export function readField(id: number, fieldId: number) {
+  return tagged(api.GET("/api/v1/tables/{id}/fields/{fieldId}", { params: { path: { id, fieldId } } }));
+}
+
+export function FieldForm({ table, field, start, onClose }: {
+  table: TableDetail; field: Field | null; start: (wanted: Wanted) => Promise<boolean>; onClose: () => void;
+}) {
+  const t = useTexts(TEXTS);
+  const tt = useTexts(TABLE_TEXTS);
+  const [values, setValues] = useState(field ? valuesOf(field) : NEW);
+  const [before, setBefore] = useState(field ? valuesOf(field) : null);
+  const [tag, setTag] = useState<string | undefined>(undefined);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [added, setAdded] = useState("");
+  const fieldId = field?.id;
+  useEffect(() => {
+    // The tag of the version that the form shows.
+    if (fieldId !== undefined) readField(table.id, fieldId).then((now) => setTag(now.tag)).catch(() => undefined);
+  }, [table.id, fieldId]);
+  const put = <Member extends keyof Values>(member: Member) => (value: Values[Member]) => setValues((now) => ({ ...now, [member]: value }));
+  const body = bodyOf(values, before);
+  const save = async (isNext: boolean) => {
+    setBusy(true);
+    setError(null);
+    setAdded("");
+    const path = { id: table.id };
+    try {
+      const isDone = await start({
+        tableId: table.id, title: field ? tt.changeFieldOf(field.fieldName) : tt.addFieldOf(values.fieldName), action: tt.run,
+        send: (dryRun) => changed(field
+          ? api.PUT("/api/v1/tables/{id}/fields/{fieldId}", {
+            params: { path: { ...path, fieldId: field.id }, query: { dryRun }, header: ifMatch(tag) }, body,
+          })
+          : api.POST("/api/v1/tables/{id}/fields", { params: { path, query: { dryRun } }, body: body as Schemas["CreateField"] })),
+      });
+      if (isDone && !isNext) onClose();
+      if (isDone && isNext) {
+        setAdded(values.fieldName);
+        setValues(NEW);
+      }
+    } catch (reason) {
+      setError(reason);
+      if (isStale(reason) && field) await takeStanding(field.id);
+    } finally {
+      setBusy(false);
+    }
+  };
+  // What others changed is shown; a value that was typed here stays.
+  const takeStanding = async (id: number) => {
+    const now = await readField(table.id, id);
+    const standing = valuesOf(now.value);
+    setTag(now.tag);
+    setValues((typed) => ({ ...standing, ...Object.fromEntries(Object.entries(typed).filter(([member, value]) => before?.[member as keyof Values] !== value)) }));
+    setBefore(standing);
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void save(false);
+  };
+  const isReady = values.fieldName.trim() !== "" && values.fieldType.trim() !== "" && Object.keys(body).length > 0;
+  return (
+    <Dialog title={field ? tt.changeField : tt.addField} isOpen onClose={onClose}>
+      <form noValidate className="stack" onSubmit={submit}>
+        <p className="small">{table.physical ? tt.fieldPhysicalLead : tt.fieldLogicalLead}</p>
+        {added !== "" && <p className="note" role="status">{tt.fieldAdded(added)}</p>}
+        <div className="columns tables-pair">
+          <TextField label={t.name} value={values.fieldName} onChange={put("fieldName")} isRequired autoFocus error={errorOf(error, "fieldName")} />
+          <TextField label={tt.type} value={values.fieldType} onChange={put("fieldType")} isRequired hint={tt.typeHint(table.cluster?.kind ?? "")}
+            error={errorOf(error, "fieldType")} />
+        </div>
+        <div className="row">
+          <Checkbox label={tt.primaryKey} isSelected={values.isPrimaryKey} onChange={put("isPrimaryKey")} />
+          <Checkbox label={tt.nullable} isSelected={values.isNullable} onChange={put("isNullable")} />
+          <Checkbox label={tt.hasDefault} isSelected={values.defaultValue !== null} onChange={(has) => put("defaultValue")(has ? "" : null)} />
+        </div>
+        {values.defaultValue !== null && (
+          <TextField label={tt.default} value={values.defaultValue} onChange={put("defaultValue")} hint={tt.defaultHint} error={errorOf(error, "defaultValue")} />
+        )}
+        <TextField label={t.comment} value={values.fieldComment} onChange={put("fieldComment")} hint={tt.commentHint} error={errorOf(error, "fieldComment")} />
+        <TextArea label={t.description} value={values.description} onChange={put("description")} rows={2} hint={tt.descriptionHint} error={errorOf(error, "description")} />
+        {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} />}
+        <Actions>
+          <Button onPress={onClose}>{t.cancel}</Button>
+          {!field && <Button isDisabled={!isReady || isBusy} onPress={() => void save(true)}>{tt.saveAndNext}</Button>}
+          <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={!isReady}>{isStale(error) ? tt.overwrite : tt.save}</Button>
+        </Actions>
+      </form>
+    </Dialog>
+  );
+}

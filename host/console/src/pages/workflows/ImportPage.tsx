@@ -1,0 +1,250 @@
+/** Imports a workflow from a file or from an engine: first what would come of it, then the import. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type DragEvent, useState } from "react";
+import { FileTrigger } from "react-aria-components";
+import { api, data, type Schemas } from "../../api/client";
+import { useTexts } from "../../i18n";
+import { useAddress } from "../../search";
+import { Button, SearchField, Select, Tabs, TextField } from "../../ui/controls";
+import { Editor } from "../../ui/editor";
+import { ComboField } from "../../ui/fields";
+import { Empty, Failure, Loaded, Page, Section, State } from "../../ui/page";
+import { DataTable, Pager } from "../../ui/table";
+import { outdate, useEngines } from "./data";
+import { ImportPreview } from "./ImportPreview";
+import { WorkflowLink } from "./parts";
+import { useSettled } from "./TaskTables";
+import { TEXTS } from "./texts";
+
+type Body = Schemas["ImportWorkflow"];
+
+const PAGE = 20;
+
+export function ImportPage() {
+  const t = useTexts(TEXTS);
+  const i = t.imports;
+  const { text, set } = useAddress();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [shown, setShown] = useState<{ body: Body; preview: Schemas["ImportPreview"] } | null>(null);
+  const preview = useMutation({
+    mutationFn: (body: Body) => data<Schemas["ImportPreview"]>(api.POST("/api/v1/workflows/import/preview", { body })),
+    onSuccess: (made, body) => setShown({ body, preview: made }),
+    onError: () => setShown(null),
+  });
+  const commit = useMutation({
+    mutationFn: () => data<Schemas["ImportedView"]>(api.POST("/api/v1/workflows/import/commit", {
+      body: { ...shown!.body, previewToken: shown!.preview.previewToken },
+    })),
+    onSuccess: async (made) => {
+      await outdate(client);
+      await navigate({ to: `/workflows/${made.workflowId}` });
+    },
+  });
+  const look = (body: Body) => {
+    commit.reset();
+    preview.mutate(body);
+  };
+  const clear = () => {
+    setShown(null);
+    preview.reset();
+    commit.reset();
+  };
+  const source = text("import") === "scheduler" ? "scheduler" : "json";
+  return (
+    <Page title={i.title} path={[{ to: "/workflows", label: t.workflows }]} lead={i.lead}>
+      <Tabs label={i.title} value={source} onChange={(value) => {
+        clear();
+        set({ import: value }, true);
+      }} tabs={[
+        { id: "json", title: i.json, content: <FromJson isBusy={preview.isPending} onLook={look} onChange={clear} /> },
+        { id: "scheduler", title: i.scheduler, content: <FromScheduler isBusy={preview.isPending} onLook={look} onChange={clear} /> },
+      ]} />
+      <Failure error={preview.error} />
+      {shown && (
+        <Section title={i.previewOf(shown.preview.name)}>
+          <ImportPreview preview={shown.preview} />
+          <Failure error={commit.error} />
+          <div className="actions">
+            <Button kind="primary" isDisabled={!shown.preview.canImport} isBusy={commit.isPending} onPress={() => commit.mutate()}>
+              {shown.body.workflowId ? i.commitVersion : i.commit}
+            </Button>
+            {!shown.preview.canImport && <span className="small">{i.cannot}</span>}
+          </div>
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+interface SourceProps {
+  isBusy: boolean;
+  onLook: (body: Body) => void;
+  /** What was looked at is not what would be imported any more. */
+  onChange: () => void;
+}
+
+function FromJson({ isBusy, onLook, onChange }: SourceProps) {
+  const i = useTexts(TEXTS).imports;
+  const [text, setText] = useState("");
+  const [target, setTarget] = useState<Target>({ name: "", workflowId: null, engine: "" });
+  const [isOver, setOver] = useState(false);
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    setText(await file.text());
+    onChange();
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    void take(event.dataTransfer.files[0]);
+  };
+  return (
+    <Section title={i.definition} actions={
+      <FileTrigger acceptedFileTypes={[".json", "application/json"]} onSelect={(files) => void take(files?.[0])}>
+        <Button icon="upload">{i.chooseFile}</Button>
+      </FileTrigger>
+    }>
+      <div className={isOver ? "workflows-drop over" : "workflows-drop"} onDrop={drop} onDragLeave={() => setOver(false)}
+        onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}>
+        <Editor label={i.text} language="json" value={text} onChange={(value) => {
+          setText(value);
+          onChange();
+        }} minHeight="10rem" />
+      </div>
+      <TargetFields target={target} onChange={(next) => {
+        setTarget(next);
+        onChange();
+      }} />
+      <div className="actions">
+        {/* The server takes the text as it is, also that of an engine's own export. */}
+        <Button kind="primary" isBusy={isBusy} isDisabled={text.trim() === ""}
+          onPress={() => onLook({ source: "json", definition: text as never, ...members(target) })}>
+          {i.preview}
+        </Button>
+      </div>
+    </Section>
+  );
+}
+
+function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
+  const t = useTexts(TEXTS);
+  const i = t.imports;
+  const { text, number, set } = useAddress();
+  const engines = useEngines().data ?? [];
+  const engine = text("engine") || "local";
+  const keyword = text("keyword");
+  const asked = useSettled(keyword, 300);
+  const page = number("page", 1);
+  const [target, setTarget] = useState<Target>({ name: "", workflowId: null, engine: "" });
+  const query = useQuery({
+    queryKey: ["workflows", "importable", engine, asked, page],
+    queryFn: () => data<Schemas["PageOfImportableWorkflow"]>(api.GET("/api/v1/workflows/import/scheduler", {
+      params: { query: { schedulerEngine: engine, pageNum: page, pageSize: PAGE, ...(asked ? { keyword: asked } : {}) } },
+    })),
+    placeholderData: (before) => before,
+  });
+  return (
+    <Section title={i.inEngine}>
+      <div className="filters">
+        <Select label={t.engine} value={engine} choices={engines.map((one) => ({ value: one.name, label: one.name }))}
+          onChange={(value) => {
+          set({ engine: value, page: undefined }, true);
+          onChange();
+        }} />
+        <SearchField label={t.searchByName} value={keyword} onChange={(value) => set({ keyword: value, page: undefined })} />
+      </div>
+      <TargetFields target={target} isFromEngine onChange={(next) => {
+        setTarget(next);
+        onChange();
+      }} />
+      <Loaded query={query}>
+        {(found) => (
+          <>
+            <DataTable<Schemas["ImportableWorkflow"]> label={i.inEngine} rows={found.records} isPage keyOf={(one) => `${one.projectCode} ${one.workflowCode}`}
+              empty={<Empty icon="workflow" title={i.nothingInEngine} />} columns={[
+                { header: t.name, id: "name", cell: ({ row }) => <span className="strong">{row.original.workflowName}</span> },
+                { header: i.code, id: "code", cell: ({ row }) => <code>{row.original.workflowCode}</code> },
+                { header: i.project, id: "project", cell: ({ row }) => row.original.projectCode ?? "–" },
+                { header: i.release, id: "release", cell: ({ row }) => <State value={row.original.releaseState.toLowerCase()} /> },
+                {
+                  header: i.imported, id: "imported",
+                  cell: ({ row: { original: one } }) => (one.imported
+                    ? one.workflowId === null ? i.yes : <WorkflowLink id={one.workflowId}>{i.yes}</WorkflowLink>
+                    : i.no),
+                },
+                {
+                  header: "", id: "actions",
+                  cell: ({ row: { original: one } }) => (
+                    <Button isBusy={isBusy} onPress={() => onLook({
+                      source: "scheduler", schedulerEngine: one.schedulerEngine, projectCode: one.projectCode,
+                      workflowCode: one.workflowCode, ...members(target),
+                    })}>{i.preview}</Button>
+                  ),
+                },
+              ]} />
+            <Pager page={page} pageSize={PAGE} total={found.total}
+              onChange={(next) => set({ page: next === 1 ? undefined : next }, true)} />
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+/** What the definition becomes. */
+interface Target {
+  name: string;
+  workflowId: number | null;
+  engine: string;
+}
+
+function members({ name, workflowId, engine }: Target): Partial<Body> {
+  return { ...(name.trim() ? { name: name.trim() } : {}), ...(workflowId ? { workflowId } : {}), ...(engine ? { schedulerEngine: engine } : {}) };
+}
+
+function TargetFields({ target, isFromEngine, onChange }: { target: Target; isFromEngine?: boolean; onChange: (target: Target) => void }) {
+  const t = useTexts(TEXTS);
+  const i = t.imports;
+  const engines = useEngines().data ?? [];
+  const [typed, setTyped] = useState("");
+  const [isNew, setNew] = useState(true);
+  const keyword = useSettled(typed, 300);
+  const offered = useQuery({
+    queryKey: ["workflows", "choices", keyword],
+    queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", {
+      params: { query: { pageSize: 50, ...(keyword ? { keyword } : {}) } },
+    })),
+    enabled: !isNew,
+    placeholderData: (before) => before,
+  });
+  const choices = (offered.data?.records ?? []).map((one) => ({ value: String(one.id), label: one.name }));
+  return (
+    <div className="workflows-form">
+      <Select label={i.becomes} value={isNew ? "new" : "version"}
+        choices={[{ value: "new", label: i.newWorkflow }, { value: "version", label: i.newVersion }]}
+        onChange={(value) => {
+          setNew(value === "new");
+          onChange({ ...target, workflowId: null });
+        }} />
+      {isNew
+        ? <TextField label={t.newName} value={target.name} onChange={(name) => onChange({ ...target, name })} hint={i.nameHint} />
+        : <ComboField label={t.workflow} value={typed} choices={choices} hint={target.workflowId === null ? i.chooseWorkflow : undefined} onChange={(value) => {
+          setTyped(value);
+          onChange({ ...target, workflowId: null });
+        }} onPick={(value) => {
+          setTyped(choices.find((one) => one.value === value)?.label ?? value);
+          onChange({ ...target, workflowId: Number(value) });
+        }} />}
+      {isNew && !isFromEngine && engines.length > 1 && (
+        <Select label={t.engine} value={target.engine || "file"}
+          onChange={(value) => onChange({ ...target, engine: value === "file" ? "" : value })}
+          choices={[{ value: "file", label: i.engineOfFile }, ...engines.map((one) => ({ value: one.name, label: one.name }))]} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+/** When a workflow runs: its cron expression, with the times that follow from it while it is typed. */
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { api, data, type Schemas } from "../../api/client";
+import { useMay, useMe } from "../../api/me";
+import { useTexts } from "../../i18n";
+import { Button, Select, TextField } from "../../ui/controls";
+import { ComboField, TimeField } from "../../ui/fields";
+import { Icon } from "../../ui/icons";
+import { errorOf, Failure, Section, State } from "../../ui/page";
+import { inZone, outdate, type WorkflowDetail } from "./data";
+import { useSettled } from "./TaskTables";
+import { TEXTS } from "./texts";
+
+const PAUSE_MS = 300;
+
+interface Form {
+  crontab: string;
+  timezone: string;
+  startTime: string;
+  endTime: string;
+  failureStrategy: Schemas["FailureStrategy"];
+  warningType: Schemas["WarningType"];
+}
+
+export function ScheduleTab({ workflow }: { workflow: WorkflowDetail }) {
+  const t = useTexts(TEXTS);
+  const s = t.schedules;
+  const may = useMay();
+  const client = useQueryClient();
+  const { id, schedule } = workflow;
+  const serverZone = useMe().timeZone;
+  const [draft, setDraft] = useState<Form | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const standing: Form = {
+    crontab: schedule?.crontab ?? "", timezone: schedule?.timezone ?? serverZone, startTime: schedule?.startTime ?? "",
+    endTime: schedule?.endTime ?? "", failureStrategy: schedule?.failureStrategy ?? "CONTINUE", warningType: schedule?.warningType ?? "NONE",
+  };
+  const form = draft ?? standing;
+  const isReadOnly = !may("setSchedule");
+  const change = (members: Partial<Form>) => setDraft({ ...form, ...members });
+  const zones = useMemo(() => Intl.supportedValuesOf("timeZone").concat("Etc/UTC").map((value) => ({ value, label: value })), []);
+  const body = {
+    crontab: form.crontab.trim(), timezone: form.timezone.trim() || null, startTime: form.startTime || null, endTime: form.endTime || null,
+    failureStrategy: form.failureStrategy, warningType: form.warningType,
+  };
+  const asked = useSettled(JSON.stringify(body), PAUSE_MS);
+  const preview = useQuery({
+    queryKey: ["workflows", id, "schedule-preview", asked],
+    queryFn: () => data<Schemas["SchedulePreview"]>(api.POST("/api/v1/workflows/{id}/schedule/preview", {
+      params: { path: { id } }, body: JSON.parse(asked) as Schemas["SetSchedule"],
+    })),
+    enabled: form.crontab.trim() !== "",
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  // A refusal while typing and one of saving are shown at the same fields.
+  const wrong = (name: string) => errorOf(preview.error, name) ?? errorOf(error, name);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await data(api.PUT("/api/v1/workflows/{id}/schedule", { params: { path: { id } }, body }));
+      await outdate(client);
+      setDraft(null);
+    } catch (reason) {
+      setError(reason);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="columns">
+      <Section title={s.title} actions={<State value={workflow.status} />}>
+        {workflow.workflowCode === null && <p className="small">{s.notDeployed}</p>}
+        {workflow.engineSchedule && (
+          <div className="note" role="status">
+            <Icon name="warning" />
+            <p>{s.engineHas} <code>{workflow.engineSchedule.crontab}</code> ({workflow.engineSchedule.timezone}). {s.engineHasLead}</p>
+          </div>
+        )}
+        <TextField label={s.crontab} value={form.crontab} onChange={(crontab) => change({ crontab })}
+          isDisabled={isReadOnly} hint={s.crontabHint}
+          placeholder="0 10 4 * * ? *" error={form.crontab.trim() === "" ? undefined : wrong("crontab")} />
+        {!isReadOnly && (
+          <div className="workflows-presets" role="group" aria-label={s.examples}>
+            {s.presets.map(([label, crontab]) => <Button key={crontab} kind="quiet" onPress={() => change({ crontab })}>{label}</Button>)}
+          </div>
+        )}
+        <div className="workflows-form">
+          <ComboField label={s.zone} value={form.timezone} onChange={(timezone) => change({ timezone })} choices={zones}
+            isDisabled={isReadOnly} error={wrong("timezone")} />
+          <TimeField label={s.start} value={form.startTime} onChange={(startTime) => change({ startTime })}
+            isDisabled={isReadOnly} error={wrong("startTime")}
+            hint={s.serverTime(serverZone)} />
+          <TimeField label={s.end} value={form.endTime} onChange={(endTime) => change({ endTime })}
+            isDisabled={isReadOnly} error={wrong("endTime")} />
+          <Select label={t.failureStrategy} value={form.failureStrategy}
+            onChange={(failureStrategy) => change({ failureStrategy })} isDisabled={isReadOnly}
+            choices={(["CONTINUE", "END"] as const).map((value) => ({ value, label: t.strategies[value] }))} />
+          <Select label={s.warning} value={form.warningType} onChange={(warningType) => change({ warningType })}
+            isDisabled={isReadOnly} hint={s.warningHint}
+            choices={(["NONE", "SUCCESS", "FAILURE", "ALL"] as const).map((value) => ({ value, label: s.warnings[value] }))} />
+        </div>
+        <Failure error={error} />
+        {!isReadOnly && (
+          <div className="actions workflows-save">
+            {draft && <Button onPress={() => {
+              setDraft(null);
+              setError(null);
+            }}>{t.tasks.discard}</Button>}
+            <Button kind="primary" isBusy={isBusy} isDisabled={draft === null || form.crontab.trim() === ""}
+              onPress={() => void save()}>
+              {t.tasks.save}
+            </Button>
+          </div>
+        )}
+      </Section>
+      <Section title={s.next}>
+        {form.crontab.trim() === "" ? <p className="small">{s.nextEmpty}</p>
+          : preview.error ? <p className="workflows-wrong" role="status">{s.nextWrong}</p>
+            : preview.data && <NextTimes preview={preview.data} serverZone={serverZone} />}
+      </Section>
+    </div>
+  );
+}
+
+/** The server shows all times in its own zone; those of a schedule are read in the schedule's. */
+function NextTimes({ preview, serverZone }: { preview: Schemas["SchedulePreview"]; serverZone: string }) {
+  const s = useTexts(TEXTS).schedules;
+  const isOther = serverZone !== preview.timezone;
+  if (preview.nextFireTimes.length === 0) return <p className="small">{s.never}</p>;
+  return (
+    <div className="tablebox">
+      <table>
+        <thead><tr><th scope="col">{preview.timezone}</th>{isOther && <th scope="col">{s.server(serverZone)}</th>}</tr></thead>
+        <tbody>
+          {preview.nextFireTimes.map((time) => (
+            <tr key={time}>
+              <td><time>{isOther ? inZone(time, serverZone, preview.timezone) : time}</time></td>
+              {isOther && <td className="faint"><time>{time}</time></td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,135 @@
+/** What a workflow is besides its tasks: name, engine, what simultaneous runs do, global parameters. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, data, Failed, type Schemas } from "../../api/client";
+import { useMay } from "../../api/me";
+import { useTexts } from "../../i18n";
+import { Button, IconButton, Select, TextArea, TextField } from "../../ui/controls";
+import { Icon } from "../../ui/icons";
+import { errorOf, Facts, Failure, Loaded, Section, Time } from "../../ui/page";
+import { ifMatch, outdate, tagged, useEngines, type WorkflowDetail } from "./data";
+import { TEXTS } from "./texts";
+
+export function SettingsTab({ workflow }: { workflow: WorkflowDetail }) {
+  const query = useQuery({
+    queryKey: ["workflows", workflow.id, "tagged", workflow.currentVersion],
+    queryFn: () => tagged<WorkflowDetail>(api.GET("/api/v1/workflows/{id}", { params: { path: { id: workflow.id } } })),
+  });
+  return (
+    <Loaded query={query}>
+      {({ value, tag }) => <Settings workflow={value} tag={tag} onReload={() => void query.refetch()} />}
+    </Loaded>
+  );
+}
+
+interface Form {
+  name: string;
+  description: string;
+  schedulerEngine: string;
+  concurrency: Schemas["Concurrency"];
+  globalParams: Schemas["GlobalParam"][];
+}
+
+function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: string | undefined; onReload: () => void }) {
+  const t = useTexts(TEXTS);
+  const s = t.settings;
+  const may = useMay();
+  const client = useQueryClient();
+  const engines = useEngines().data ?? [];
+  const standing: Form = {
+    name: workflow.name, description: workflow.description ?? "", schedulerEngine: workflow.schedulerEngine,
+    concurrency: workflow.concurrency, globalParams: workflow.globalParams,
+  };
+  const [draft, setDraft] = useState<{ form: Form; tag: string | undefined } | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const form = draft?.form ?? standing;
+  const isReadOnly = !may("updateWorkflow");
+  const change = (members: Partial<Form>) => setDraft({ form: { ...form, ...members }, tag: draft ? draft.tag : tag });
+  const setParam = (place: number, members: Partial<Schemas["GlobalParam"]>) =>
+    change({ globalParams: form.globalParams.map((one, at) => (at === place ? { ...one, ...members } : one)) });
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await data(api.PUT("/api/v1/workflows/{id}", {
+        params: { path: { id: workflow.id }, header: ifMatch(draft?.tag) },
+        body: { ...form, name: form.name.trim(), description: form.description.trim() || null },
+      }));
+      await outdate(client);
+      setDraft(null);
+    } catch (reason) {
+      setError(reason);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const isStale = error instanceof Failed && error.status === 412;
+  return (
+    <>
+      <Section title={s.title}>
+        <div className="workflows-form">
+          <TextField label={t.name} value={form.name} onChange={(name) => change({ name })} maxLength={100}
+            isDisabled={isReadOnly} error={errorOf(error, "name")} />
+          <Select label={t.engine} value={form.schedulerEngine}
+            onChange={(schedulerEngine) => change({ schedulerEngine })} isDisabled={isReadOnly}
+            choices={engines.map((one) => ({ value: one.name, label: one.name }))} hint={workflow.workflowCode !== null ? s.engineHint : undefined} />
+          <Select label={s.concurrency} value={form.concurrency} onChange={(concurrency) => change({ concurrency })} isDisabled={isReadOnly}
+            choices={(["parallel", "wait", "discard"] as const).map((value) => ({ value, label: s.concurrencies[value] }))} />
+        </div>
+        <TextArea label={t.description} value={form.description} onChange={(description) => change({ description })}
+          rows={2} isDisabled={isReadOnly}
+          error={errorOf(error, "description")} />
+        <h3>{s.params}</h3>
+        <p className="small">{s.paramsLead}</p>
+        {form.globalParams.map((one, place) => (
+          <div key={place} className="workflows-param">
+            <TextField label={s.paramName} value={one.name} onChange={(name) => setParam(place, { name })} isDisabled={isReadOnly}
+              error={errorOf(error, `globalParams[${place}].name`)} />
+            <TextField label={s.paramValue} value={one.value} onChange={(value) => setParam(place, { value })} isDisabled={isReadOnly}
+              error={errorOf(error, `globalParams[${place}].value`)} />
+            {!isReadOnly && (
+              <IconButton icon="bin" label={s.removeParam(one.name)}
+                onPress={() => change({ globalParams: form.globalParams.filter((_, at) => at !== place) })} />
+            )}
+          </div>
+        ))}
+        {!isReadOnly && (
+          <div>
+            <Button icon="plus" onPress={() => change({ globalParams: [...form.globalParams, { name: "", value: "" }] })}>
+              {s.addParam}
+            </Button>
+          </div>
+        )}
+        {isStale ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={error} />}
+        {!isReadOnly && (
+          <div className="actions workflows-save">
+            {isStale && (
+              <Button onPress={() => {
+                setDraft(null);
+                setError(null);
+                onReload();
+              }}>{t.tasks.loadTheirs}</Button>
+            )}
+            {draft && <Button onPress={() => {
+              setDraft(null);
+              setError(null);
+            }}>{t.tasks.discard}</Button>}
+            <Button kind="primary" isBusy={isBusy} isDisabled={draft === null || form.name.trim() === ""}
+              onPress={() => void save()}>
+              {t.tasks.save}
+            </Button>
+          </div>
+        )}
+      </Section>
+      <Section title={s.facts}>
+        <Facts facts={[
+          [s.code, workflow.workflowCode], [s.project, workflow.projectCode],
+          [s.version, workflow.currentVersion], [s.published, workflow.publishedVersion],
+          [s.created, <span key="c">{workflow.createdBy}, <Time value={workflow.createdAt} /></span>],
+          [s.updated, <span key="u">{workflow.updatedBy}, <Time value={workflow.updatedAt} /></span>],
+        ]} />
+      </Section>
+    </>
+  );
+}

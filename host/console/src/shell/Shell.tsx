@@ -1,0 +1,128 @@
+/** The frame of every page: the navigation, who is signed in, and the keyboard. */
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { Failed } from "../api/client";
+import { useLive } from "../api/live";
+import { meQuery, useMay, useMe } from "../api/me";
+import { queries } from "../api/query";
+import { signOut } from "../api/session";
+import { useLanguage, useTexts } from "../i18n";
+import { Button, Dialog, IconButton } from "../ui/controls";
+import { Icon } from "../ui/icons";
+import { Failure, Loading } from "../ui/page";
+import { PLACES, type Place } from "./places";
+import { SignIn } from "./SignIn";
+import { TEXTS } from "./texts";
+import { useTheme } from "./theme";
+
+export function Shell() {
+  const me = useQuery({ ...meQuery, refetchInterval: (query) => (query.state.error instanceof Failed && query.state.error.status === 0 ? 2_000 : false) });
+  // A token that was revoked meanwhile leaves what was read before.
+  if (me.error instanceof Failed && me.error.status === 401) return <SignIn />;
+  if (me.data) return <Frame />;
+  if (me.error) return <div className="page"><Failure error={me.error} onRetry={() => void me.refetch()} /></div>;
+  return <div className="page"><Loading /></div>;
+}
+
+function Frame() {
+  const t = useTexts(TEXTS);
+  const me = useMe();
+  const may = useMay();
+  const { language, setLanguage } = useLanguage();
+  const { theme, toggle } = useTheme();
+  const [isOpen, setOpen] = useState(false);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const places = PLACES.filter((place) => may(place.needs));
+  const path = useLocation({ select: (location) => location.pathname });
+  useEffect(() => setOpen(false), [path]);
+  useLive();
+  useKeyboard(places, () => setHelpOpen(true));
+  const leave = async () => {
+    await signOut().catch(() => undefined);
+    queries.clear();
+    window.location.assign("/");
+  };
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">{t.skip}</a>
+      <div className="topbar">
+        <Button kind="quiet" icon="menu" aria-label={t.menu} onPress={() => setOpen(!isOpen)} />
+        <span className="strong">Lakeport</span>
+      </div>
+      <aside className={isOpen ? "side open" : "side"} onClick={(event) => event.target === event.currentTarget && setOpen(false)}>
+        <Link to="/" className="brand"><img src="/icon.svg" alt="" />Lakeport</Link>
+        <nav aria-label={t.menu} className="places">
+          {([null, "data", "work", "platform"] as const).map((group) => {
+            const members = places.filter((place) => place.group === group);
+            if (members.length === 0) return null;
+            return (
+              <div key={group ?? "first"}>
+                {group && <p className="group">{t[group]}</p>}
+                {members.map((place) => (
+                  <Link key={place.name} to={`/${place.name}`} className="nav" activeProps={{ className: "active", "aria-current": "page" }}>
+                    <Icon name={place.icon} />{t[place.name]}
+                  </Link>
+                ))}
+              </div>
+            );
+          })}
+        </nav>
+        <div className="foot">
+          <p className="who small"><span className="strong">{me.name}</span> · {me.role}{me.kind === "local" && ` · ${t.local}`}</p>
+          <p className="who small" title={t.serverTimeLead}>{t.serverTime(me.timeZone)}</p>
+          <IconButton icon={theme === "dark" ? "sun" : "moon"} label={theme === "dark" ? t.light : t.dark} onPress={toggle} />
+          <Button kind="quiet" onPress={() => setLanguage(language === "en" ? "zh" : "en")}>{t.language}</Button>
+          <a className="button quiet" href="/docs">{t.docs}</a>
+          {me.kind !== "local" && <IconButton icon="out" label={t.signOut} onPress={() => void leave()} />}
+        </div>
+      </aside>
+      <main id="content" tabIndex={-1}><Outlet /></main>
+      <Dialog title={t.shortcuts} isOpen={isHelpOpen} onClose={() => setHelpOpen(false)}>
+        <table>
+          <tbody>
+            <tr><td><kbd>/</kbd></td><td>{t.openSearch}</td></tr>
+            {places.map((place) => (
+              <tr key={place.name}><td><kbd>g</kbd> <kbd>{place.letter}</kbd></td><td>{t.goTo(t[place.name])}</td></tr>
+            ))}
+            <tr><td><kbd>?</kbd></td><td>{t.help}</td></tr>
+          </tbody>
+        </table>
+      </Dialog>
+    </div>
+  );
+}
+
+/** How long `g` waits for its letter, in milliseconds. */
+const LETTER_MS = 1_500;
+
+/** `/` goes to the page's search, `g` and a letter to a place, `?` shows the list. */
+function useKeyboard(places: readonly Place[], help: () => void) {
+  const navigate = useNavigate();
+  useEffect(() => {
+    let since = 0;
+    const pressed = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      const isTyping = target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("[role=dialog]")) return;
+      if (event.key === "/") {
+        const search = document.querySelector<HTMLInputElement>("[data-search]");
+        if (search) {
+          event.preventDefault();
+          search.focus();
+        }
+      } else if (event.key === "?") {
+        help();
+      } else if (event.key === "g") {
+        since = event.timeStamp;
+        return;
+      } else if (since > 0 && event.timeStamp - since < LETTER_MS) {
+        const place = places.find((one) => one.letter === event.key);
+        if (place) void navigate({ to: `/${place.name}` });
+      }
+      since = 0;
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [places, help, navigate]);
+}

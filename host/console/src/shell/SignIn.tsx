@@ -1,0 +1,85 @@
+/** The sign-in: at the issuer where there is one, or by a token, which the server keeps in a cookie. */
+import { useQuery } from "@tanstack/react-query";
+import { useLocation } from "@tanstack/react-router";
+import { type FormEvent, useEffect, useState } from "react";
+import { meQuery } from "../api/me";
+import { queries } from "../api/query";
+import { forgetSignInFailure, issuerUrl, signIn, signInFailure, waysQuery } from "../api/session";
+import { useTexts } from "../i18n";
+import { Actions, Button, TextField } from "../ui/controls";
+import { Icon } from "../ui/icons";
+import { Failure, Loading } from "../ui/page";
+import { TEXTS } from "./texts";
+
+export function SignIn() {
+  const t = useTexts(TEXTS);
+  const ways = useQuery(waysQuery);
+  const page = useLocation({ select: (location) => location.pathname + location.searchStr });
+  const issuer = ways.data?.oidc ?? null;
+  useEffect(() => {
+    document.title = `${t.signIn} · Lakeport`;
+  }, [t]);
+  return (
+    <main className="signin">
+      <div className="section">
+        <header><h1>Lakeport</h1></header>
+        <p className="lead">{t.signInLead}</p>
+        <FromIssuer />
+        {ways.isPending ? <Loading lines={2} /> : (
+          <>
+            {issuer !== null && <a className="button primary" href={issuerUrl(page)}>{t.signInAt(issuer)}</a>}
+            {issuer !== null && <p className="or small">{t.orByToken}</p>}
+            <ByToken isOnly={issuer === null} />
+          </>
+        )}
+      </div>
+    </main>
+  );
+}
+
+/** Why the issuer's sign-in that the browser comes from failed. */
+function FromIssuer() {
+  const t = useTexts(TEXTS);
+  const failure = signInFailure();
+  const sentence = failure && Object.hasOwn(t.signInFailures, failure.code) ? t.signInFailures[failure.code] : undefined;
+  if (!failure || !sentence) return null;
+  return (
+    <div className="note failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p>{sentence}</p>
+        {failure.requestId && <p className="small">{t.request} <code>{failure.requestId}</code></p>}
+      </div>
+    </div>
+  );
+}
+
+function ByToken({ isOnly }: { isOnly: boolean }) {
+  const t = useTexts(TEXTS);
+  const [token, setToken] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await signIn(token.trim());
+      forgetSignInFailure();
+      await queries.invalidateQueries({ queryKey: meQuery.queryKey });
+    } catch (reason) {
+      setError(reason);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form className="stack" onSubmit={(event) => void submit(event)}>
+      <TextField label={t.token} type="password" value={token} onChange={setToken} hint={t.tokenHint} isRequired autoFocus={isOnly} />
+      <Failure error={error} />
+      <Actions>
+        <Button type="submit" kind={isOnly ? "primary" : "plain"} isBusy={isBusy} isDisabled={token.trim() === ""}>{t.signIn}</Button>
+      </Actions>
+    </form>
+  );
+}

@@ -1,0 +1,177 @@
+/** What every page is made of: its head, states, notes and small facts. */
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useEffect } from "react";
+import { ProgressBar } from "react-aria-components";
+import { Failed } from "../api/client";
+import { useFormat, useTexts } from "../i18n";
+import { Button } from "./controls";
+import { Icon, type IconName } from "./icons";
+import { TEXTS } from "./texts";
+
+/** A page: title, actions to its right, content. */
+export function Page({ title, lead, actions, children, path }: {
+  title: string; lead?: ReactNode; actions?: ReactNode; children: ReactNode;
+  /** The pages above this one. */
+  path?: readonly { to: string; label: string }[];
+}) {
+  useEffect(() => {
+    document.title = `${title} · Lakeport`;
+  }, [title]);
+  return (
+    <div className="page">
+      <header className="pagehead">
+        <div>
+          {path && path.length > 0 && (
+            <nav className="crumbs" aria-label="Breadcrumb">
+              {path.map((step) => <span key={step.to}><Link to={step.to}>{step.label}</Link> / </span>)}
+            </nav>
+          )}
+          <h1>{title}</h1>
+          {lead && <p className="lead">{lead}</p>}
+        </div>
+        {actions && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+/** A titled part of a page. */
+export function Section({ title, actions, children }: { title: ReactNode; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="section">
+      <header><h2>{title}</h2>{actions && <div className="actions">{actions}</div>}</header>
+      {children}
+    </section>
+  );
+}
+
+/** A failure as the server says it: its message, what is wrong with which member, and the request's id. */
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const t = useTexts(TEXTS);
+  if (!error) return null;
+  const failed = error instanceof Failed ? error : null;
+  return (
+    <div className="note failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p>{error instanceof Error ? error.message : String(error)}</p>
+        {failed && failed.details.length > 0 && (
+          <ul>
+            {failed.details.map((detail, place) => (
+              <li key={place}>{detail.field && <code>{detail.field}</code>} {detail.message}</li>
+            ))}
+          </ul>
+        )}
+        {failed?.requestId && <p className="small">{t.request} <code>{failed.requestId}</code></p>}
+        {onRetry && <Button icon="refresh" onPress={onRetry}>{t.again}</Button>}
+      </div>
+    </div>
+  );
+}
+
+/** What the server says of one member of a form. */
+export function errorOf(error: unknown, field: string): string | undefined {
+  if (!(error instanceof Failed)) return undefined;
+  return error.details.find((detail) => detail.field === field)?.message;
+}
+
+/** An empty list: what it is, and what to do next. */
+export function Empty({ icon = "table", title, children }: { icon?: IconName; title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <Icon name={icon} />
+      <p className="strong">{title}</p>
+      {children && <div>{children}</div>}
+    </div>
+  );
+}
+
+/** Shown while something loads. */
+export function Loading({ lines = 4 }: { lines?: number }) {
+  const t = useTexts(TEXTS);
+  return (
+    <div className="loading" role="status" aria-label={t.loading}>
+      {Array.from({ length: lines }, (_, place) => <div key={place} className="bone" />)}
+    </div>
+  );
+}
+
+/** What a query has: loading, its failure with a retry, or its data. */
+export function Loaded<T>({ query, children }: {
+  query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error) return <Failure error={query.error} onRetry={() => query.refetch()} />;
+  return <Loading />;
+}
+
+export type Tone = "plain" | "good" | "bad" | "warn" | "busy";
+
+export function Tag({ children, tone = "plain", title }: { children: ReactNode; tone?: Tone; title?: string }) {
+  return <span className={`tag ${tone}`} title={title}>{children}</span>;
+}
+
+const TONES: Record<string, Tone> = {
+  success: "good", online: "good", active: "good", published: "good", in_sync: "good", approved: "good", completed: "good",
+  failed: "bad", rejected: "bad", quarantined: "bad", missing: "bad", killed: "bad", error: "bad",
+  running: "busy", pending: "busy", waiting: "busy", canary: "busy", stopping: "busy", reviewing: "busy", deploying: "busy",
+  outdated: "warn", paused: "warn", suspended: "warn", deprecated: "warn", cancelled: "warn", staged: "warn",
+};
+
+/** The colour of a state. */
+export function toneOf(state: string | null | undefined): Tone {
+  return TONES[state ?? ""] ?? "plain";
+}
+
+/** A state in the reader's language, given the texts' `states`. */
+export function stateText(states: Record<string, string>, state: string): string {
+  return states[state] ?? state;
+}
+
+/** A state, by its name in the interface, in its colour. */
+export function State({ value }: { value: string | null | undefined }) {
+  const t = useTexts(TEXTS);
+  if (!value) return <span className="faint">–</span>;
+  const states: Record<string, string> = t.states;
+  return <Tag tone={TONES[value] ?? "plain"}>{states[value] ?? value}</Tag>;
+}
+
+export function Time({ value, isAgo }: { value: string | null | undefined; isAgo?: boolean }) {
+  const format = useFormat();
+  if (!value) return <span className="faint">–</span>;
+  return <time dateTime={value} title={format.exact(value)}>{isAgo ? format.ago(value) : format.time(value)}</time>;
+}
+
+/** Names and values side by side; an absent value is a dash. */
+export function Facts({ facts }: { facts: readonly (readonly [ReactNode, ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value], place) => (
+        <div key={place}><dt>{name}</dt><dd>{value === null || value === undefined || value === "" ? "–" : value}</dd></div>
+      ))}
+    </dl>
+  );
+}
+
+/** How far a long action is; without a value: that it goes on. */
+export function Progress({ label, value, of }: { label: string; value?: number; of?: number }) {
+  const isKnown = value !== undefined && of !== undefined && of > 0;
+  return (
+    <ProgressBar aria-label={label} isIndeterminate={!isKnown} {...(isKnown ? { value: (100 * value) / of } : {})} className="progress">
+      {({ percentage }) => (
+        <>
+          <span>{label}{isKnown && ` ${value} / ${of}`}</span>
+          <span className="bar"><span className="fill" style={{ inlineSize: isKnown ? `${percentage}%` : "30%" }} /></span>
+        </>
+      )}
+    </ProgressBar>
+  );
+}
+
+/** Text of a program: SQL, DDL, a log. It wraps on request only. */
+export function Code({ children, isTall }: { children: string; isTall?: boolean }) {
+  return <pre className={isTall ? "code tall" : "code"} tabIndex={0}><code>{children}</code></pre>;
+}
