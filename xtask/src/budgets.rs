@@ -14,6 +14,8 @@ pub struct Budgets {
     engines_seconds: u64,
     /// For the complete tier `slow`.
     slow_seconds: u64,
+    /// The additional time of the tier `browser`.
+    browser_seconds: u64,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
     #[serde(rename = "suite")]
@@ -37,12 +39,14 @@ pub enum StepName {
     Format,
     WasmTarget,
     Components,
+    Console,
     Lint,
     Licences,
     Compile,
     Postgres,
     Mariadb,
     ClientTools,
+    Browser,
     Grammars,
     Dolphinscheduler,
     Routes,
@@ -57,12 +61,14 @@ impl StepName {
             Self::Format => "format",
             Self::WasmTarget => "wasm target",
             Self::Components => "components",
+            Self::Console => "console",
             Self::Lint => "lint",
             Self::Licences => "licences",
             Self::Compile => "compile",
             Self::Postgres => "postgres",
             Self::Mariadb => "mariadb",
             Self::ClientTools => "client tools",
+            Self::Browser => "browser",
             Self::Grammars => "grammars",
             Self::Dolphinscheduler => "dolphinscheduler",
             Self::Routes => "routes",
@@ -93,6 +99,9 @@ pub struct Suite {
     /// True if the tests run third-party programs, set up by [`crate::clients`].
     #[serde(default, rename = "client-tools")]
     pub client_tools: bool,
+    /// True if the tests drive a browser, set up by [`crate::browser`].
+    #[serde(default)]
+    pub browser: bool,
     /// True if the tests use the databases' own grammars, set up by [`crate::grammars`].
     #[serde(default)]
     pub grammars: bool,
@@ -111,6 +120,8 @@ pub enum Tier {
     Engines,
     /// Too long for every change.
     Slow,
+    /// The console in a browser.
+    Browser,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -127,6 +138,7 @@ impl Tier {
             Self::Test => "test",
             Self::Engines => "engines",
             Self::Slow => "slow",
+            Self::Browser => "browser",
         }
     }
 }
@@ -156,12 +168,23 @@ impl Budgets {
 
     /// The budget of these tiers.
     pub fn seconds_of(&self, tiers: &[Tier]) -> u64 {
+        if tiers == [Tier::Browser] {
+            return self.sum(tiers);
+        }
         let seconds = |tier: &Tier| match tier {
             Tier::Test => self.total_seconds,
             Tier::Engines => self.engines_seconds,
             Tier::Slow => self.slow_seconds,
+            Tier::Browser => self.browser_seconds,
         };
         tiers.iter().map(seconds).sum()
+    }
+
+    /// The budgets of all parts of these tiers together.
+    fn sum(&self, tiers: &[Tier]) -> u64 {
+        let needed = |step: &&Step| step.tiers.iter().any(|tier| tiers.contains(tier));
+        let steps = self.steps.iter().filter(needed).map(|step| step.seconds);
+        steps.chain(self.suites_of(tiers).map(|suite| suite.seconds)).sum()
     }
 
     /// True if the suite runs this program of the package.
@@ -184,11 +207,9 @@ mod tests {
     #[test]
     fn the_parts_fit_into_the_total() {
         let budgets = Budgets::read().expect("it parses");
-        for tiers in [&[Tier::Test][..], &[Tier::Test, Tier::Engines], &[Tier::Slow]] {
-            let needed = |step: &&Step| step.tiers.iter().any(|tier| tiers.contains(tier));
-            let steps = budgets.steps.iter().filter(needed).map(|step| step.seconds);
-            let suites = budgets.suites_of(tiers).map(|suite| suite.seconds);
-            let (sum, total): (u64, u64) = (steps.chain(suites).sum(), budgets.seconds_of(tiers));
+        let with_engines = [Tier::Test, Tier::Engines, Tier::Browser];
+        for tiers in [&[Tier::Test][..], &[Tier::Test, Tier::Engines], &with_engines, &[Tier::Slow]] {
+            let (sum, total) = (budgets.sum(tiers), budgets.seconds_of(tiers));
             assert!(sum <= total, "{tiers:?}: {sum} s of {total} s");
         }
     }

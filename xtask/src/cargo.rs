@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::child::{self, Running};
 use crate::progress::{self, Line, Progress};
-use crate::{console, workspace};
+use crate::{terminal, workspace};
 
 /// The time limit of one cargo call, which ends a hung download.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -179,12 +179,12 @@ fn gather(progress: &mut Progress, receive: &mpsc::Receiver<News>) -> Result<Bui
             Ok(News::Built(artifact)) => built.artifacts.push(artifact),
             Ok(News::Found(diagnostic)) => {
                 built.warnings += usize::from(diagnostic.level == "warning");
-                console::pass_on(diagnostic.rendered.unwrap_or_default().trim_end());
+                terminal::pass_on(diagnostic.rendered.unwrap_or_default().trim_end());
             }
             Ok(News::Said(line)) => match Line::read(&line) {
                 Line::Bar(state) | Line::Before(state) => progress.set(state),
                 Line::Known => {}
-                Line::Message => console::pass_on(&line),
+                Line::Message => terminal::pass_on(&line),
             },
             Ok(News::SaidForNow(line)) => {
                 if let Line::Bar(state) | Line::Before(state) = Line::read(&line) {

@@ -3,6 +3,7 @@
 //! One command works on a fresh clone and shows its progress; continuous integration runs the same one. It
 //! writes to `target/` and to the user's cache only.
 
+mod browser;
 mod budgets;
 mod cargo;
 mod child;
@@ -15,7 +16,9 @@ mod grammars;
 mod outcome;
 mod progress;
 mod routes;
+mod screenshots;
 mod suite;
+mod terminal;
 mod test;
 mod tools;
 mod unit_file;
@@ -49,6 +52,7 @@ Environment:
                                                 Debian's packages are unpacked and used
   LAKEPORT_POSTGRES=download                    unpacks PostgreSQL for the tests though one is installed
   LAKEPORT_MARIADB=download                     the same for MariaDB
+  LAKEPORT_CHROMIUM=download                    the same for Chromium
   LAKEPORT_TEST_POSTGRES=postgres://…           tests use this PostgreSQL instead of one of their own
   LAKEPORT_TEST_MARIADB=mysql://…               tests use this MariaDB instead of one of their own
   XDG_CACHE_HOME                                where downloads are kept (~/.cache), below lakeport/";
@@ -61,7 +65,7 @@ enum Task {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Builds target/release/lakeport: one file, the bundled plugins in it
+    /// Builds target/release/lakeport: one file, the bundled plugins and the console in it
     Build,
     /// Builds only the components: the bundled plugins and the tests' fixtures
     Fixtures,
@@ -74,7 +78,12 @@ enum Task {
         /// Run the suites that are too long for every change instead
         #[arg(long)]
         slow: bool,
+        /// Run the tests of the console in a browser instead
+        #[arg(long, conflicts_with_all = ["engines", "slow"])]
+        browser: bool,
     },
+    /// Makes the pictures of the console in docs/images, light and dark
+    Screenshots,
     /// Attacks one parser, or what reads untrusted bytes, with random inputs; without a name: lists the targets
     Fuzz {
         /// The target
@@ -171,9 +180,11 @@ fn run(task: Task) -> Result<bool> {
             println!("built {}", workspace::components().display());
             Ok(true)
         }
+        Task::Test { browser: true, .. } => test::run(&[Tier::Browser]),
         Task::Test { slow: true, .. } => test::run(&[Tier::Slow]),
         Task::Test { engines: true, .. } => test::run(&[Tier::Test, Tier::Engines]),
         Task::Test { .. } => test::run(&[Tier::Test]),
+        Task::Screenshots => screenshots::make(&Wasm::set_up()?, || build(Profile::Ci)).map(|()| true),
         Task::Fuzz { name: None, .. } => {
             print!("{}", fuzz::list());
             Ok(true)
@@ -188,14 +199,17 @@ fn run(task: Task) -> Result<bool> {
     }
 }
 
-/// The server with the bundled plugins in it.
+/// The server with the bundled plugins and the console in it.
 fn build(profile: Profile) -> Result<PathBuf> {
+    let console = console::obtain()?;
+    child::check_not_interrupted()?;
     Wasm::set_up()?.build_plugins(profile)?;
     child::check_not_interrupted()?;
     let arguments = ["build", "--profile", profile.name(), "--package", "lakeport"];
     println!("server: cargo {} (the first time takes some minutes)", arguments.join(" "));
     let mut command = cargo::command(&arguments);
     command.env("LAKEPORT_BUNDLED_DIR", profile.bundled());
+    console::name_to(&mut command, &console);
     cargo::build("server", command)?;
     Ok(profile.binary())
 }
@@ -218,6 +232,7 @@ fn bench(name: &str, arguments: &[String]) -> Result<()> {
     let packages = ["build", "--release", "--package", "lakeport", "--package", bench.package, "--bins"];
     let mut command = cargo::command(&packages);
     command.env("LAKEPORT_BUNDLED_DIR", Profile::Release.bundled());
+    console::name_to(&mut command, &console::obtain()?);
     cargo::build("bench", command)?;
     child::check_not_interrupted()?;
     let release = workspace::target().join("release");

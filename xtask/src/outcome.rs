@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::console;
+use crate::terminal;
 
 /// Tests, as counted in cargo's `test result:` lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +69,12 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn fail(&mut self, what: String) {
-        console::say(&format!("FAILED: {what}"));
+        terminal::say(&format!("FAILED: {what}"));
         self.failures.push(what);
     }
 
     pub fn skip(&mut self, what: String) {
-        console::say(&format!("skipped: {what}"));
+        terminal::say(&format!("skipped: {what}"));
         self.skipped.push(what);
         self.counts.add(Counts::ONE_SKIPPED);
     }

@@ -6,7 +6,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::console;
+use crate::terminal;
 
 /// The interval of progress lines in a log.
 const LOG_EVERY: Duration = Duration::from_secs(15);
@@ -114,7 +114,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn begin(step: &str) -> Progress {
-        let (begun, in_terminal) = (Instant::now(), console::is_terminal());
+        let (begun, in_terminal) = (Instant::now(), terminal::is_terminal());
         let every = if in_terminal { REWRITE_EVERY } else { LOG_EVERY };
         Progress {
             step: step.to_owned(),
@@ -130,7 +130,7 @@ impl Progress {
         if self.state != state {
             self.state = state;
             if self.in_terminal {
-                console::rewrite(&self.line());
+                terminal::rewrite(&self.line());
             }
         }
     }
@@ -146,10 +146,10 @@ impl Progress {
             return;
         }
         if self.in_terminal {
-            console::rewrite(&self.line());
+            terminal::rewrite(&self.line());
             self.next = Instant::now() + REWRITE_EVERY;
         } else {
-            console::say(&self.line());
+            terminal::say(&self.line());
             self.next = Instant::now() + LOG_EVERY;
         }
     }
@@ -166,7 +166,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.in_terminal {
-            console::clear();
+            terminal::clear();
         }
     }
 }

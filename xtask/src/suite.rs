@@ -17,7 +17,7 @@ use crate::cargo::Artifact;
 use crate::child::Running;
 use crate::outcome::{Counts, Outcome};
 use crate::progress::Progress;
-use crate::{console, workspace};
+use crate::{terminal, workspace};
 
 /// A suite that takes this many times its budget counts as hung and is ended.
 const HANGING: u32 = 3;
@@ -147,14 +147,14 @@ fn gather(
 fn say_ended(suite: &Suite, program: &Program, env: &Environment, ended: Ended, outcome: &mut Outcome) {
     let Ended { counts, took, problem } = ended;
     let Some((output, problem)) = problem else {
-        return console::say(&format!(
+        return terminal::say(&format!(
             "  {}: {} passed, {:.1} s",
             program.name(),
             counts.passed,
             took.as_secs_f64()
         ));
     };
-    console::say(&output);
+    terminal::say(&output);
     let settings: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let (name, alone) = (program.name(), program.alone(suite.tier));
     outcome.fail(format!("{name}: {problem}. Alone: {} {alone}", settings.join(" ")));

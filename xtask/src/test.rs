@@ -21,7 +21,7 @@ use crate::suite::{self, Environment, Program};
 use crate::tools::Tools;
 use crate::wasm::Wasm;
 use crate::workspace::Profile;
-use crate::{cargo, child, clients, grammars, routes, unit_file, workspace};
+use crate::{browser, cargo, child, clients, console, grammars, routes, unit_file, workspace};
 
 /// The URL of a PostgreSQL to use instead of our own; also tells the tests where it is.
 const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
@@ -58,6 +58,7 @@ struct Ground<'a> {
     postgres: Option<Database>,
     mariadb: Option<Database>,
     tools: Option<Tools>,
+    browser: Option<Tools>,
     grammars: Option<Tools>,
     dolphinscheduler: Option<Tools>,
     /// Started before the first suite that uses it, because it takes memory; or the reason why it failed.
@@ -70,7 +71,9 @@ impl Run<'_> {
     fn all(&mut self) -> Result<()> {
         let fetched = std::thread::spawn(|| fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain));
         let mariadb = std::thread::spawn(|| fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain));
+        let console = std::thread::spawn(console::obtain);
         let tools = self.has(StepName::ClientTools).then(|| std::thread::spawn(clients::obtain));
+        let browser = self.has(StepName::Browser).then(|| std::thread::spawn(browser::obtain));
         let grammars = self.has(StepName::Grammars).then(|| std::thread::spawn(grammars::obtain));
         let engine = self.has(StepName::Dolphinscheduler);
         let engine = engine.then(|| std::thread::spawn(dolphinscheduler::obtain));
@@ -80,12 +83,20 @@ impl Run<'_> {
             return Ok(());
         }
         self.licences()?;
-        let Some(compiled) = self.step(StepName::Compile, compile)? else { return Ok(()) };
+        let Some(console) = self.step(StepName::Console, || joined(console))? else { return Ok(()) };
+        if let Tools::Missing(why) = &console {
+            self.outcome.skip(format!("console: {why}"));
+        }
+        let Some(compiled) = self.step(StepName::Compile, || compile(&console))? else { return Ok(()) };
         self.step(StepName::Lint, || no_warnings(compiled.warnings))?;
         let postgres = self.step(StepName::Postgres, || joined(fetched)?.started(postgres::start))?;
         let mariadb = self.mariadb(mariadb)?;
         let tools = match tools {
             Some(tools) => self.step(StepName::ClientTools, || joined(tools))?,
+            None => None,
+        };
+        let browser = match browser {
+            Some(browser) => self.step(StepName::Browser, || joined(browser))?,
             None => None,
         };
         let grammars = match grammars {
@@ -102,6 +113,7 @@ impl Run<'_> {
             postgres,
             mariadb,
             tools,
+            browser,
             grammars,
             dolphinscheduler,
             engine: OnceCell::new(),
@@ -113,7 +125,7 @@ impl Run<'_> {
         let binary = Profile::Ci.binary();
         self.step(StepName::Routes, || routes::check(&binary, &hits))?;
         self.unit_file()?;
-        self.documentation()
+        self.documentation(&console)
     }
 
     /// True if one of the tiers includes the step.
@@ -209,12 +221,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn documentation(&mut self) -> Result<()> {
+    fn documentation(&mut self, console: &Tools) -> Result<()> {
         let mut counts = Counts::default();
         let name = StepName::Documentation.shown();
         self.step(StepName::Documentation, || {
             let mut command = cargo::command(&["test", "--workspace", "--doc", "--profile", "ci"]);
             command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
+            console::name_to(&mut command, console);
             let alone = child::display(&command);
             // With the compiler of the previous step, to reuse its artifacts.
             cargo::with_clippy(&mut command);
@@ -256,10 +269,11 @@ struct Compiled {
     warnings: usize,
 }
 
-fn compile() -> Result<Compiled> {
+fn compile(console: &Tools) -> Result<Compiled> {
     let mut command = cargo::command(&["build", "--workspace", "--profile", "ci"]);
     command.args(["--lib", "--bins", "--tests", "--examples"]);
     command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
+    console::name_to(&mut command, console);
     cargo::with_clippy(&mut command);
     let built = cargo::build("compile", command)?;
     let names = package_names()?;
@@ -342,6 +356,7 @@ impl Ground<'_> {
         }
         for (wanted, tools, variable) in [
             (suite.client_tools, &self.tools, Some(clients::VARIABLE)),
+            (suite.browser, &self.browser, Some(browser::VARIABLE)),
             (suite.grammars, &self.grammars, Some(grammars::VARIABLE)),
             // Its tests use the server, not the folder.
             (suite.dolphinscheduler, &self.dolphinscheduler, None),

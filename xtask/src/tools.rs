@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
 use crate::child::{self, Running};
-use crate::console;
+use crate::terminal;
 
 /// A registry may fail for a moment.
 const TRIES: u32 = 3;
@@ -58,14 +58,14 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 
 /// Runs a program that downloads from a registry, with retries.
 pub fn fetch(registry: &str, command: &mut Command, folder: &Path) -> Result<()> {
-    console::say(&format!("tools: packages from {registry}"));
+    terminal::say(&format!("tools: packages from {registry}"));
     let mut tries = 1;
     while let Err(error) = run(command, folder) {
         child::check_not_interrupted()?;
         if tries == TRIES {
             return Err(error.context(format!("the registry {registry} failed {TRIES} times")));
         }
-        console::say(&format!("tools: {registry} failed, try {tries} of {TRIES}"));
+        terminal::say(&format!("tools: {registry} failed, try {tries} of {TRIES}"));
         tries += 1;
     }
     Ok(())

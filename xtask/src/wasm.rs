@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use lakeport_wasm_target::{TARGET, WasmToolchain};
 
 use crate::cargo::{self, Artifact};
-use crate::console;
+use crate::terminal;
 use crate::workspace::{self, Profile};
 
 /// The package whose examples are the tests' components.
@@ -38,7 +38,7 @@ pub struct Wasm {
 impl Wasm {
     /// Finds the target, or sets it up.
     pub fn set_up() -> Result<Self> {
-        let toolchain = lakeport_wasm_target::ensure(&console::say)?;
+        let toolchain = lakeport_wasm_target::ensure(&terminal::say)?;
         Ok(Self { toolchain })
     }
 
@@ -101,7 +101,7 @@ impl Wasm {
         let mut built = Vec::new();
         for (index, name) in plugins.iter().enumerate() {
             let step = format!("plugins: {name} ({} of {})", index + 1, plugins.len());
-            console::say(&step);
+            terminal::say(&step);
             // A package that is also an rlib would be built without LTO.
             let arguments =
                 ["rustc", "--package", name, "--lib", "--crate-type", "cdylib", "--profile", SHIPPED];

@@ -10,7 +10,7 @@ use lakeport_wasm_target::{cache, debian::Debian};
 use nix::sys::signal::Signal;
 
 use super::{Database, Home, Unpacked};
-use crate::console;
+use crate::terminal;
 
 /// `download` unpacks Debian's packages even if MariaDB is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_MARIADB";
@@ -80,7 +80,7 @@ fn server_of(base: &Path) -> Option<PathBuf> {
 fn unpack(folder: &Path) -> Result<()> {
     let what_for = "mariadb";
     let apt = folder.join("apt");
-    let debian = Debian::open(&apt, what_for, &console::say)?;
+    let debian = Debian::open(&apt, what_for, &terminal::say)?;
     let mut packages = PACKAGES.map(str::to_owned).to_vec();
     for package in PACKAGES {
         for library in debian.missing_libraries(package)? {
@@ -89,7 +89,7 @@ fn unpack(folder: &Path) -> Result<()> {
             }
         }
     }
-    debian.unpack(&packages, folder, what_for, &console::say)?;
+    debian.unpack(&packages, folder, what_for, &terminal::say)?;
     fs::remove_dir_all(&apt)?;
     fs::remove_dir_all(folder.join("usr/share/doc")).ok();
     let bin = folder.join("usr/bin");

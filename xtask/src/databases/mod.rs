@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use self::unpacked::Unpacked;
+pub use self::unpacked::Unpacked;
 use crate::child::Running;
 
 /// How long a server may take to accept connections.

@@ -8,7 +8,7 @@ use lakeport_wasm_target::{cache, debian::Debian};
 use nix::sys::signal::Signal;
 
 use super::{Database, Home, Unpacked};
-use crate::console;
+use crate::terminal;
 
 /// `download` unpacks Debian's packages even if PostgreSQL is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_POSTGRES";
@@ -78,7 +78,7 @@ fn newest_bin(versions: &Path) -> Option<PathBuf> {
 fn unpack(folder: &Path) -> Result<()> {
     let what_for = "postgres";
     let apt = folder.join("apt");
-    let debian = Debian::open(&apt, what_for, &console::say)?;
+    let debian = Debian::open(&apt, what_for, &terminal::say)?;
     let depends = debian.dependencies("postgresql")?;
     let server = depends.into_iter().find(|name| name.starts_with("postgresql-"));
     let server = server.context("Debian's package postgresql names no version")?;
@@ -90,7 +90,7 @@ fn unpack(folder: &Path) -> Result<()> {
             packages.push(library);
         }
     }
-    debian.unpack(&packages, folder, what_for, &console::say)?;
+    debian.unpack(&packages, folder, what_for, &terminal::say)?;
     fs::remove_dir_all(&apt)?;
     fs::remove_dir_all(folder.join("usr/share/doc")).ok();
     let tree = Unpacked::at(folder);

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::dolphinscheduler::{self, Server};
 use crate::tools::Tools;
-use crate::{child, console};
+use crate::{child, terminal};
 
 /// Where `cargo xtask serve` listens.
 const LAKEPORT: &str = "http://127.0.0.1:8080";
@@ -16,7 +16,7 @@ const LAKEPORT: &str = "http://127.0.0.1:8080";
 /// Starts DolphinScheduler, prints its access as one line of JSON, and runs it until Ctrl-C or TERM.
 pub fn dolphinscheduler(database_ports: &[u16]) -> Result<()> {
     // The output is the JSON alone.
-    console::use_error_output();
+    terminal::use_error_output();
     let distribution = match dolphinscheduler::obtain()? {
         Tools::Ready(folder) => folder,
         Tools::Missing(what) => bail!("{what}"),

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 pub use self::distribution::obtain;
 use super::guard::{self, Guarded, Ports};
-use crate::{child, console};
+use crate::{child, terminal};
 
 /// The port of its API. Like the other ones, it cannot be chosen.
 const API_PORT: u16 = 12345;
@@ -79,7 +79,7 @@ pub fn start(distribution: &Path, database_ports: &[u16]) -> Result<Server> {
     let is_isolated = match guard::can_isolate(folder.path()) {
         Ok(()) => true,
         Err(error) => {
-            console::say(&format!("dolphinscheduler: it shares the host's network: {error:#}"));
+            terminal::say(&format!("dolphinscheduler: it shares the host's network: {error:#}"));
             check_ports_free()?;
             false
         }
