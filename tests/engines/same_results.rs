@@ -142,7 +142,8 @@ fn a_backfill_gives_the_same_dates() {
             "datasource": pair.shop.name, "sqlContent": sql }] });
         let workflow = pair.deployed(engine, "backfill", &definition);
         let path = format!("/api/v1/workflows/{workflow}");
-        let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC", "startTime": "2026-01-01 00:00:00",
+        // In 2090, so that the timer adds no run to those that are counted.
+        let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC", "startTime": "2090-01-01 00:00:00",
             "endTime": "2099-01-01 00:00:00" });
         pair.server().put(&format!("{path}/schedule"), &schedule).data();
         pair.server().post(&format!("{path}/schedule/online"), &json!({})).data();
@@ -187,7 +188,8 @@ fn a_backfill_keeps_order_dependents_and_strategy() {
                 "tablesFromSql": true });
             let id = pair.deployed(engine, name, &json!({ "workflow": {}, "tasks": [task] }));
             let path = format!("/api/v1/workflows/{id}");
-            let schedule = json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC" });
+            let schedule =
+                json!({ "crontab": "0 0 3 * * ? *", "timezone": "UTC", "startTime": "2090-01-01 00:00:00" });
             server.put(&format!("{path}/schedule"), &schedule).data();
             server.post(&format!("{path}/schedule/online"), &json!({})).data();
             path

@@ -72,9 +72,14 @@ impl Server {
         server
     }
 
-    /// A server that does not run yet: its data folder and its empty store.
+    /// A server that does not run yet: its data folder and its store, as after a first start.
     pub fn prepare(store: &Store, options: Options<'_>) -> Server {
-        Server::over(Arc::new(Database::create(store)), options)
+        Server::over(Arc::new(Database::migrated(store)), options)
+    }
+
+    /// The same, with a store that has no schema either.
+    pub fn prepare_empty(store: &Store, options: Options<'_>) -> Server {
+        Server::over(Arc::new(Database::empty(store)), options)
     }
 
     /// Another server on this one's PostgreSQL database, with a data folder of its own. Not started.
@@ -83,7 +88,7 @@ impl Server {
         Server::over(Arc::clone(&self.database), options)
     }
 
-    fn over(database: Arc<Database>, options: Options<'_>) -> Server {
+    pub(crate) fn over(database: Arc<Database>, options: Options<'_>) -> Server {
         let data = tempfile::tempdir().expect("a temporary folder");
         let text = |text: &&str| (*text).to_owned();
         let mut environment: BTreeMap<String, String> =

@@ -1,8 +1,12 @@
 //! The stores that a server is tested on.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 use sqlx::{Connection as _, Executor as _};
+
+use crate::server::{Options, Server};
 
 /// A kind of store.
 #[derive(Clone, Debug)]
@@ -44,14 +48,27 @@ pub(crate) struct Database {
     drop: Option<(String, String)>,
 }
 
+/// The template of this run's databases.
+static TEMPLATE: OnceLock<String> = OnceLock::new();
+
 impl Database {
-    pub fn create(store: &Store) -> Database {
+    /// Without a schema.
+    pub fn empty(store: &Store) -> Database {
+        Database::create(store, "template1")
+    }
+
+    /// On PostgreSQL as after a first start, whose migrations take most of its time.
+    pub fn migrated(store: &Store) -> Database {
+        let Store::Postgres(admin) = store else { return Database::empty(store) };
+        Database::create(store, TEMPLATE.get_or_init(|| template(admin)))
+    }
+
+    fn create(store: &Store, template: &str) -> Database {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Store::Postgres(admin) = store else { return Database { url: None, drop: None } };
         let name = format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        run(admin, &format!("CREATE DATABASE {name}"));
-        let base = admin.rsplit_once('/').map_or(admin.as_str(), |(base, _)| base);
-        Database { url: Some(format!("{base}/{name}")), drop: Some((admin.clone(), name)) }
+        run(admin, &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        Database { url: Some(url_of(admin, &name)), drop: Some((admin.clone(), name)) }
     }
 
     /// The value of `--database-url`; `None`: the default.
@@ -66,6 +83,37 @@ impl Drop for Database {
             run(admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         }
     }
+}
+
+/// Makes the database that others copy, on which the program under test was started once; returns its name. It stays, for
+/// the test programs that follow.
+fn template(admin: &str) -> String {
+    let binary = crate::binary();
+    let file = std::fs::metadata(&binary).unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
+    let built =
+        file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let name = format!("template_{}_{}", built.as_nanos(), file.len());
+    let partial = format!("template_{}", std::process::id());
+    if try_run(&url_of(admin, &name), "SELECT 1").is_ok() {
+        return name;
+    }
+    run(admin, &format!("CREATE DATABASE {partial}"));
+    let database = Database { url: Some(url_of(admin, &partial)), drop: None };
+    let mut server = Server::over(Arc::new(database), Options::default());
+    server.run();
+    server.stop();
+    drop(server);
+    if let Err(error) = try_run(admin, &format!("ALTER DATABASE {partial} RENAME TO {name}")) {
+        // Another test program was faster.
+        try_run(&url_of(admin, &name), "SELECT 1").unwrap_or_else(|_| panic!("{error}"));
+        run(admin, &format!("DROP DATABASE {partial} WITH (FORCE)"));
+    }
+    name
+}
+
+fn url_of(admin: &str, database: &str) -> String {
+    let base = admin.rsplit_once('/').map_or(admin, |(base, _)| base);
+    format!("{base}/{database}")
 }
 
 /// Runs one statement of the test on a connection of its own.

@@ -99,6 +99,17 @@ fn a_range_runs_in_its_order_one_date_after_the_other() {
         let shown = (&executions[0]["triggerType"], &executions[0]["status"]);
         assert_eq!(shown, (&json!("backfill"), &json!("success")));
         refused(&lake.server.get("/api/v1/backfills/nothing"), 404, "not_found");
+        let list = lake.server.get(&format!("{}/backfills", path(id))).data();
+        let [later, first] = list.as_array().expect("a list").as_slice() else { panic!("{list}") };
+        assert_eq!(
+            (&first["code"], &first["state"], &first["total"]),
+            (&json!(code), &json!("success"), &json!(3))
+        );
+        let dates = (&first["firstDate"], &first["lastDate"]);
+        assert_eq!(dates, (&json!("2026-03-01 02:00:00"), &json!("2026-03-03 02:00:00")));
+        let later = later["code"].as_str().expect("a code");
+        assert_eq!(seen(&lake, later)["workflowId"], id);
+        refused(&lake.server.get(&format!("{}/backfills", path(id + 99))), 404, "not_found");
         // The schedule's times are in its own zone, those of the answer in the server's.
         lake.server.put(&format!("{}/schedule", path(id)), &json!({ "timezone": "Asia/Shanghai" })).data();
         let preview = format!("{}/backfill/preview", path(id));

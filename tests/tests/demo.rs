@@ -9,12 +9,13 @@ const SOON: Duration = Duration::from_secs(20);
 /// Areas B and C, and their prerequisites.
 const AREAS: [&str; 7] = ["datasources", "engines", "workflows", "tasks", "executions", "lineage", "tables"];
 /// Endpoints that are correctly empty: nothing is running, nothing was dropped, and no table was renamed.
-const EMPTY: [&str; 5] = [
+const EMPTY: [&str; 6] = [
     "/api/v1/executions/running",
     "/api/v1/tables/pending-deletion",
     "/api/v1/tables/{id}/schema-history",
     "/api/v1/tables/{id}/schema-history/{version}",
     "/api/v1/workflows/pending-removal",
+    "/api/v1/workflows/{id}/backfills",
 ];
 
 /// A server with the example company, not started; its databases are in its folder.

@@ -77,6 +77,7 @@ pages! {
     api_conventions "docs/api-conventions.md"
     architecture "docs/architecture.md"
     benchmarks "docs/benchmarks.md"
+    console "docs/console.md"
     datasources "docs/datasources.md"
     dolphinscheduler "docs/dolphinscheduler.md"
     operations "docs/operations.md"

@@ -98,7 +98,7 @@ fn a_live_backup_restores_into_either_store() {
         let file = server.data().join("backup.lakeport");
         server.command_ok(&["backup", file.to_str().unwrap()]);
         for to in stores() {
-            let mut restored = Server::prepare(&to, Options::default());
+            let mut restored = Server::prepare_empty(&to, Options::default());
             let copy = restored.data().join("in.lakeport");
             std::fs::copy(&file, &copy).unwrap();
             restored.command_ok(&["restore", copy.to_str().unwrap()]);
@@ -120,7 +120,7 @@ fn a_backup_that_was_cut_off_changes_nothing() {
     server.command_ok(&["backup", file.to_str().unwrap()]);
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
-    let mut restored = Server::prepare(&stores()[0], Options::default());
+    let mut restored = Server::prepare_empty(&stores()[0], Options::default());
     let refused = restored.command(&["restore", file.to_str().unwrap()]);
     assert!(!refused.status.success());
     std::fs::write(&file, &whole).unwrap();

@@ -40,6 +40,16 @@ const PERIOD: &str = r#"{"startTime": "2026-01-01 00:00:00", "endTime": "2026-01
 #[rustfmt::skip]
 const OPERATIONS: &[Line] = &[
     ("getIndex", Free, &[], ""),
+    ("getIcon", Free, &[], ""),
+    ("getConsoleFile", Free, &["index.js"], ""),
+    // Without the console's header it is refused for everybody.
+    ("getSignInWays", Free, &[], ""),
+    ("startOidcSignIn", Free, &[], ""),
+    ("finishOidcSignIn", Free, &[], ""),
+    ("signIn", Free, &[], r#"{"token": ""}"#),
+    ("signOut", Free, &[], ""),
+    // Topics and ids, of which the lists show the names. A number that none has: this one ends.
+    ("streamEvents", Free, &["?after=-1"], ""),
     ("getDocs", Free, &[], ""),
     ("getDocsScript", Free, &[], ""),
     ("getDocsStyle", Free, &[], ""),
@@ -52,11 +62,13 @@ const OPERATIONS: &[Line] = &[
     // Digests and names, no contents.
     ("listAudit", Free, &[], ""),
     ("listTokens", Free, &[], ""),
+    ("listSettings", Unbound, &[], ""),
     ("createToken", Refused, &[], r#"{"name": "<name>-1", "role": "viewer", "datasources": ["<name>"]}"#),
     // Addresses without passwords.
     ("listDatasources", Free, &[], ""),
     ("getDatasource", Free, &["<source>"], ""),
     ("createDatasource", Unbound, &[], r#"{"name": "more", "kind": "sqlite", "url": "sqlite:theirs.db"}"#),
+    ("testNewDatasource", Unbound, &[], r#"{"name": "more", "kind": "sqlite", "url": "sqlite:theirs.db"}"#),
     ("updateDatasource", Refused, &["<source>"], r#"{"syncCron": "0 0 3 * * ? *"}"#),
     ("testDatasource", Refused, &["<source>"], ""),
     ("listDatabases", Refused, &["<source>"], ""),
@@ -86,6 +98,7 @@ const OPERATIONS: &[Line] = &[
     ("sendOpenLineageEvents", NotYet, &[], "[]"),
 
     ("listTables", Free, &[], ""),
+    ("getTableFacets", Free, &[], ""),
     ("getTable", Free, &["<table>"], ""),
     ("listFields", Free, &["<table>"], ""),
     ("getField", Free, &["<table>", "<field>"], ""),
@@ -160,6 +173,7 @@ const OPERATIONS: &[Line] = &[
     ("backfillWorkflow", Refused, &["<workflow>"], PERIOD),
     ("previewBackfill", Refused, &["<workflow>"], PERIOD),
     ("getBackfill", Withheld, &["<name>"], ""),
+    ("listBackfills", Free, &["<workflow>"], ""),
     ("cancelBackfill", Refused, &["<name>"], ""),
 
     ("getNl2sqlHealth", Free, &[], ""),
