@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use lakeport_tests::{Options, Server, Store, wasm_folder, workspace};
+use lakeport_tests::{Lake, Options, Server, Store, wasm_folder, workspace};
 
 const TOOLS_VARIABLE: &str = "LAKEPORT_BROWSER_TOOLS";
 const ROLES: [&str; 4] = ["viewer", "editor", "approver", "admin"];
@@ -39,27 +39,28 @@ const TABLES: [&str; 1] = [
 
 #[test]
 fn each_page_and_path_works_for_each_role() {
-    let server = company();
+    let Lake { server, .. } = &company();
     let tokens = ROLES.map(|role| (format!("TOKEN_{}", role.to_uppercase()), server.token(role, role)));
-    run(&["pages", "paths-workflows"], &server, &tokens);
+    run(&["pages", "paths-workflows"], server, &tokens);
 }
 
 /// In this order: data sources with the same tables make questions ambiguous, and the first token ends local mode.
 #[test]
 fn main_paths_work_and_hostile_texts_stay_texts() {
-    run(&["paths", "hostile", "paths-data", "paths-platform"], &company(), &[]);
+    run(&["paths", "hostile", "paths-data", "paths-platform"], &company().server, &[]);
 }
 
 #[test]
 fn large_catalogues_are_drawn_and_scrolled() {
-    let mut server = company();
+    let mut lake = company();
+    let server = &mut lake.server;
     for (name, statements) in [("large-graph", &LINEAGE[..]), ("large-list", &TABLES[..])] {
         server.stop();
         for statement in statements {
             server.execute(statement);
         }
         server.run();
-        run(&[name], &server, &[]);
+        run(&[name], server, &[]);
     }
 }
 
@@ -110,9 +111,12 @@ impl Drop for Provider {
     }
 }
 
-/// A server with the example company. In local mode until it has a token.
-fn company() -> Server {
-    Server::start_as(&Store::Sqlite, Options { arguments: &["--demo"], ..Options::default() })
+/// A server with the example company, whose databases are in its folder. In local mode until it has a token.
+fn company() -> Lake {
+    let mut lake = Lake::prepare(&Store::Sqlite);
+    lake.server.add_argument("--demo");
+    lake.server.run();
+    lake
 }
 
 /// Runs files of `spec/`, one after the other, and fails if one of them did.
