@@ -72,13 +72,13 @@ enum Task {
     /// Formatting, lints and every test, on SQLite and PostgreSQL, and on MariaDB as a data source
     Test {
         /// Also run the suites with third-party programs: clients generated from the OpenAPI description, a
-        /// fuzzer, the grammars of databases, a workflow engine
+        /// fuzzer, the grammars of databases, a workflow engine, the console in a browser
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
         /// Run the suites that are too long for every change instead
         #[arg(long)]
         slow: bool,
-        /// Run the tests of the console in a browser instead
+        /// Run only the tests of the console in a browser
         #[arg(long, conflicts_with_all = ["engines", "slow"])]
         browser: bool,
     },
@@ -182,7 +182,7 @@ fn run(task: Task) -> Result<bool> {
         }
         Task::Test { browser: true, .. } => test::run(&[Tier::Browser]),
         Task::Test { slow: true, .. } => test::run(&[Tier::Slow]),
-        Task::Test { engines: true, .. } => test::run(&[Tier::Test, Tier::Engines]),
+        Task::Test { engines: true, .. } => test::run(&[Tier::Test, Tier::Engines, Tier::Browser]),
         Task::Test { .. } => test::run(&[Tier::Test]),
         Task::Screenshots => screenshots::make(&Wasm::set_up()?, || build(Profile::Ci)).map(|()| true),
         Task::Fuzz { name: None, .. } => {
