@@ -1,6 +1,6 @@
 //! Signing in to the console at the OIDC issuer. The browser goes to the issuer and comes back with a code; then its
-//! cookie holds the session: who signed in and until when, sealed with the server's key, so that every server of the store
-//! reads it and nobody else can write one.
+//! cookie holds the session: who signed in and until when, sealed with the server's key, so that only servers of the store
+//! write and read it.
 
 use ::http::HeaderValue;
 use ::http::header::HOST;
@@ -54,7 +54,7 @@ struct UnderWay {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignInWays {
-    /// The server is in local mode: nobody signs in.
+    /// The server is in local mode, without sign-in.
     local: bool,
     /// The host of the OIDC issuer at which to sign in, by `GET /api/v1/session/oidc`; null: by a token only.
     oidc: Option<String>,
