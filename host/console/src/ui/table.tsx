@@ -96,7 +96,7 @@ export function DataTable<T>({ rows, columns, label, isPage, keyOf, empty }: {
 }
 
 /**
- * What a column gives for a head or a cell. Its function is called, not used as a component: a page makes its columns anew
+ * What a column gives for a head or a cell. Its function is called, not used as a component: a page makes its columns again
  * with each rendering, and another component would lose what the cell holds, such as a field that is typed in.
  */
 function drawn<C>(content: ReactNode | ((context: C) => ReactNode), context: C): ReactNode {

@@ -20,7 +20,7 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
   const t = useTexts(TEXTS);
   const me = useMe();
   const [name, setName] = useState("");
-  // Without an admin among the tokens nobody could make the next one.
+  // Without an admin among the tokens the next one could not be made here.
   const [role, setRole] = useState<Role>(isLocal ? "admin" : "viewer");
   // A bound admin makes tokens that are bound as narrowly.
   const [isBound, setBound] = useState(me.datasources !== null);

@@ -18,9 +18,9 @@ export const TEXTS = {
     copy: "Copy the token", copied: "Copied", usedAs: "It is sent as a header:",
     revoke: "Revoke", revokeTitle: (name: string) => `Revoke the token ${name}`, revokeText: "It is refused from now on, and its open streams end. This cannot be undone.",
     revokeOwn: "It is the one you are signed in with. You will be signed out.", revokeLast: "It is the last token. Local mode does not come back before a restart of the server.",
-    empty: "No token", emptyLocal: "This server is in local mode: everyone on this machine is admin, and nobody else gets in.",
+    empty: "No token", emptyLocal: "This server is in local mode: every program of this machine is admin, and no other machine gets in.",
     localNote: "The first token ends local mode at once: from then on everyone needs a token. You are then signed in with it here.",
-    localNotAdmin: "With this token alone nobody will be admin. More tokens can then be made on the server only: lakeport token create",
+    localNotAdmin: "With this token alone there is no admin. More tokens can then be made on the server only: lakeport token create",
     signInFailed: "The console could not sign in with it. Load the page again and enter the token.",
     actions: "Actions",
     // Audit

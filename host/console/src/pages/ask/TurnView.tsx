@@ -1,4 +1,4 @@
-/** A question and what became of it. */
+/** A question and its answer. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api, bare, Failed } from "../../api/client";

@@ -42,7 +42,7 @@ class Log {
     return this.readers === 0 && this.listeners.size === 0;
   }
 
-  /** Reads until the end, or until nobody wants it any more. */
+  /** Reads until the end, or until no reader is left. */
   follow(): () => void {
     this.readers += 1;
     if (this.readers === 1 && this.seen.phase !== "ended") {

@@ -8,7 +8,7 @@ export const TEXTS = {
     own: "plugin's own words", ownTitle: "This is what the plugin says of itself. Nobody has checked it.",
     // Upload
     drop: "Drop a component here (.wasm), or", choose: "Choose a file", uploadLabel: "Upload a component",
-    uploadNote: "The server reads it, checks what it imports, compiles it, and stages it. It runs for nobody until you activate it.",
+    uploadNote: "The server reads it, checks what it imports, compiles it, and stages it. It takes no call until you activate it.",
     uploading: (file: string) => `Uploading ${file}, kB`, checking: (file: string) => `The server checks and compiles ${file}`, stop: "Stop",
     tooLarge: (size: string, most: string) => `The file has ${size}. The server takes at most ${most}.`,
     refused: (file: string) => `${file} was refused. Nothing was stored.`,

@@ -16,7 +16,7 @@ import { TEXTS } from "./texts";
 
 export function ExecutionPanel({ executionId, title, attempt, onClose, more, isElsewhere }: {
   executionId: number; title: string;
-  /** Of the record in the list: another one begins the log anew. */
+  /** Of the record in the list: another one begins the log again. */
   attempt: string;
   onClose: () => void;
   /** Further actions. */

@@ -49,7 +49,7 @@ export interface Followed {
 
 const NOTHING: Followed = { execution: null, parts: [], isComplete: false, logError: null, error: null };
 
-/** An execution and its log, followed until both have ended. `turn` begins anew when it changes. */
+/** An execution and its log, followed until both have ended. It begins again when `turn` changes. */
 export function useFollowed(id: number, turn: unknown): Followed {
   const [followed, setFollowed] = useState(NOTHING);
   useEffect(() => {

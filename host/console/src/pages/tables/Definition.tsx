@@ -56,7 +56,7 @@ export function Definition({ table, start, onClose }: {
       if (isDone) onClose();
     } catch (reason) {
       setError(reason);
-      // Shown anew behind the form; saving again overwrites what others changed.
+      // Shown again behind the form; saving again overwrites what others changed.
       if (isStale(reason)) setTag((await reread(table.id)).tag);
     } finally {
       setBusy(false);

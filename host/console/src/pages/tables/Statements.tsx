@@ -1,4 +1,4 @@
-/** The statements of a plan or of a change, with what undoes them and what became of them. */
+/** The statements of a plan or of a change, with what undoes them and their outcomes. */
 import type { Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";

@@ -39,7 +39,7 @@ export function isStale(error: unknown): boolean {
   return error instanceof Failed && error.status === 412;
 }
 
-/** A physical change that failed, with what became of each statement. */
+/** A physical change that failed, with the outcome of each statement. */
 export class ChangeFailed extends Failed {
   constructor(failed: Failed, readonly statements: Statement[]) {
     super(failed.status, failed.code, failed.message, failed.requestId, failed.details);

@@ -1,14 +1,15 @@
 /** When a workflow runs: its cron expression, with the times that follow from it while it is typed. */
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay, useMe } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, Select, TextField } from "../../ui/controls";
 import { ComboField, TimeField } from "../../ui/fields";
 import { Icon } from "../../ui/icons";
-import { errorOf, Failure, Section, State } from "../../ui/page";
-import { inZone, outdate, type WorkflowDetail } from "./data";
+import { errorOf, Section, State } from "../../ui/page";
+import { ifMatch, inZone, type WorkflowDetail } from "./data";
+import { SaveRow, useDraft, WithTag } from "./saving";
 import { useSettled } from "./TaskTables";
 import { TEXTS } from "./texts";
 
@@ -24,22 +25,26 @@ interface Form {
 }
 
 export function ScheduleTab({ workflow }: { workflow: WorkflowDetail }) {
+  return (
+    <WithTag workflow={workflow}>
+      {(read, tag, onReload) => <Schedule workflow={read} tag={tag} onReload={onReload} />}
+    </WithTag>
+  );
+}
+
+function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: string | undefined; onReload: () => void }) {
   const t = useTexts(TEXTS);
   const s = t.schedules;
   const may = useMay();
-  const client = useQueryClient();
   const { id, schedule } = workflow;
   const serverZone = useMe().timeZone;
-  const [draft, setDraft] = useState<Form | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const [isBusy, setBusy] = useState(false);
   const standing: Form = {
     crontab: schedule?.crontab ?? "", timezone: schedule?.timezone ?? serverZone, startTime: schedule?.startTime ?? "",
     endTime: schedule?.endTime ?? "", failureStrategy: schedule?.failureStrategy ?? "CONTINUE", warningType: schedule?.warningType ?? "NONE",
   };
-  const form = draft ?? standing;
+  const draft = useDraft(standing, tag);
+  const { form, change, error } = draft;
   const isReadOnly = !may("setSchedule");
-  const change = (members: Partial<Form>) => setDraft({ ...form, ...members });
   const zones = useMemo(() => Intl.supportedValuesOf("timeZone").concat("Etc/UTC").map((value) => ({ value, label: value })), []);
   const body = {
     crontab: form.crontab.trim(), timezone: form.timezone.trim() || null, startTime: form.startTime || null, endTime: form.endTime || null,
@@ -57,19 +62,9 @@ export function ScheduleTab({ workflow }: { workflow: WorkflowDetail }) {
   });
   // A refusal while typing and one of saving are shown at the same fields.
   const wrong = (name: string) => errorOf(preview.error, name) ?? errorOf(error, name);
-  const save = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await data(api.PUT("/api/v1/workflows/{id}/schedule", { params: { path: { id } }, body }));
-      await outdate(client);
-      setDraft(null);
-    } catch (reason) {
-      setError(reason);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const save = () => draft.save((over) => data(api.PUT("/api/v1/workflows/{id}/schedule", {
+    params: { path: { id }, header: ifMatch(over) }, body,
+  })));
   return (
     <div className="columns">
       <Section title={s.title} actions={<State value={workflow.status} />}>
@@ -103,19 +98,7 @@ export function ScheduleTab({ workflow }: { workflow: WorkflowDetail }) {
             isDisabled={isReadOnly} hint={s.warningHint}
             choices={(["NONE", "SUCCESS", "FAILURE", "ALL"] as const).map((value) => ({ value, label: s.warnings[value] }))} />
         </div>
-        <Failure error={error} />
-        {!isReadOnly && (
-          <div className="actions workflows-save">
-            {draft && <Button onPress={() => {
-              setDraft(null);
-              setError(null);
-            }}>{t.tasks.discard}</Button>}
-            <Button kind="primary" isBusy={isBusy} isDisabled={draft === null || form.crontab.trim() === ""}
-              onPress={() => void save()}>
-              {t.tasks.save}
-            </Button>
-          </div>
-        )}
+        {!isReadOnly && <SaveRow draft={draft} isDisabled={form.crontab.trim() === ""} onSave={save} onReload={onReload} />}
       </Section>
       <Section title={s.next}>
         {form.crontab.trim() === "" ? <p className="small">{s.nextEmpty}</p>

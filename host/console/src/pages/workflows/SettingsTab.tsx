@@ -1,24 +1,18 @@
 /** What a workflow is besides its tasks: name, engine, what simultaneous runs do, global parameters. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { api, data, Failed, type Schemas } from "../../api/client";
+import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, IconButton, Select, TextArea, TextField } from "../../ui/controls";
-import { Icon } from "../../ui/icons";
-import { errorOf, Facts, Failure, Loaded, Section, Time } from "../../ui/page";
-import { ifMatch, outdate, tagged, useEngines, type WorkflowDetail } from "./data";
+import { errorOf, Facts, Section, Time } from "../../ui/page";
+import { ifMatch, useEngines, type WorkflowDetail } from "./data";
+import { SaveRow, useDraft, WithTag } from "./saving";
 import { TEXTS } from "./texts";
 
 export function SettingsTab({ workflow }: { workflow: WorkflowDetail }) {
-  const query = useQuery({
-    queryKey: ["workflows", workflow.id, "tagged", workflow.currentVersion],
-    queryFn: () => tagged<WorkflowDetail>(api.GET("/api/v1/workflows/{id}", { params: { path: { id: workflow.id } } })),
-  });
   return (
-    <Loaded query={query}>
-      {({ value, tag }) => <Settings workflow={value} tag={tag} onReload={() => void query.refetch()} />}
-    </Loaded>
+    <WithTag workflow={workflow}>
+      {(read, tag, onReload) => <Settings workflow={read} tag={tag} onReload={onReload} />}
+    </WithTag>
   );
 }
 
@@ -34,37 +28,20 @@ function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
   const t = useTexts(TEXTS);
   const s = t.settings;
   const may = useMay();
-  const client = useQueryClient();
   const engines = useEngines().data ?? [];
   const standing: Form = {
     name: workflow.name, description: workflow.description ?? "", schedulerEngine: workflow.schedulerEngine,
     concurrency: workflow.concurrency, globalParams: workflow.globalParams,
   };
-  const [draft, setDraft] = useState<{ form: Form; tag: string | undefined } | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const [isBusy, setBusy] = useState(false);
-  const form = draft?.form ?? standing;
+  const draft = useDraft(standing, tag);
+  const { form, change, error } = draft;
   const isReadOnly = !may("updateWorkflow");
-  const change = (members: Partial<Form>) => setDraft({ form: { ...form, ...members }, tag: draft ? draft.tag : tag });
   const setParam = (place: number, members: Partial<Schemas["GlobalParam"]>) =>
     change({ globalParams: form.globalParams.map((one, at) => (at === place ? { ...one, ...members } : one)) });
-  const save = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await data(api.PUT("/api/v1/workflows/{id}", {
-        params: { path: { id: workflow.id }, header: ifMatch(draft?.tag) },
-        body: { ...form, name: form.name.trim(), description: form.description.trim() || null },
-      }));
-      await outdate(client);
-      setDraft(null);
-    } catch (reason) {
-      setError(reason);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const isStale = error instanceof Failed && error.status === 412;
+  const save = () => draft.save((over) => data(api.PUT("/api/v1/workflows/{id}", {
+    params: { path: { id: workflow.id }, header: ifMatch(over) },
+    body: { ...form, name: form.name.trim(), description: form.description.trim() || null },
+  })));
   return (
     <>
       <Section title={s.title}>
@@ -101,26 +78,7 @@ function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
             </Button>
           </div>
         )}
-        {isStale ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={error} />}
-        {!isReadOnly && (
-          <div className="actions workflows-save">
-            {isStale && (
-              <Button onPress={() => {
-                setDraft(null);
-                setError(null);
-                onReload();
-              }}>{t.tasks.loadTheirs}</Button>
-            )}
-            {draft && <Button onPress={() => {
-              setDraft(null);
-              setError(null);
-            }}>{t.tasks.discard}</Button>}
-            <Button kind="primary" isBusy={isBusy} isDisabled={draft === null || form.name.trim() === ""}
-              onPress={() => void save()}>
-              {t.tasks.save}
-            </Button>
-          </div>
-        )}
+        {!isReadOnly && <SaveRow draft={draft} isDisabled={form.name.trim() === ""} onSave={save} onReload={onReload} />}
       </Section>
       <Section title={s.facts}>
         <Facts facts={[

@@ -99,7 +99,7 @@ const en = {
     deploying: (version: number) => `Version ${version} is being deployed`, deployingLead: (engine: string) => `Approved; the engine ${engine} is being asked. This page follows.`,
     runs: "Runs in the engine", current: "Current version", wouldRun: "Would run", nothing: "nothing yet", running: (version: number) => `Version ${version}, deployed`,
     first: "This is the first deployment: all of it is new.", errors: "This prevents the publication", warnings: "Worth knowing",
-    comment: "Comment", commentHint: "What changed and why, for whoever approves.", submit: "Submit for approval", cannot: "Solve what prevents it first.",
+    comment: "Comment", commentHint: "What changed and why, for the approver.", submit: "Submit for approval", cannot: "Solve what prevents it first.",
     noTasks: "Nothing to publish", noTasksLead: "Add a task first.",
     submitted: "Submitted", decided: "Decided", decision: "Decision", deployment: "Deployment", version: "Version",
     decisionComment: "Comment on the decision", approve: "Approve and deploy", approveAgain: "Approve again", reject: "Reject",
