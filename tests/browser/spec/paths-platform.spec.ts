@@ -59,7 +59,7 @@ test("a second generation is a canary, gets all calls, and is rolled back", asyn
   await expect(generations.getByRole("row").last()).toContainText("active all calls");
 });
 
-test("a component that imports what nobody gives is refused with its name", async ({ page }) => {
+test("a component that imports what is not granted is refused with its name", async ({ page }) => {
   await upload(page, "sockets");
   await expect(page.getByText("sockets.wasm was refused. Nothing was stored.")).toBeVisible();
   await expect(page.getByRole("alert")).toContainText("wasi:sockets");

@@ -62,6 +62,23 @@ test("an editor sets the schedule, sees its next ten times, and asks for the pub
   await expect(page.getByRole("button", { name: "Approve and deploy" })).toHaveCount(0);
 });
 
+test("what is typed stays when another one changes the workflow, and does not overwrite that", async ({ page }) => {
+  await open(page, "editor", "Schedule");
+  await page.getByRole("button", { name: "Hourly" }).click();
+  const typed = await page.getByLabel("Cron expression").inputValue();
+  const id = new URL(page.url()).pathname.split("/").at(-1);
+  const headers = { "X-Lakeport-Console": "1" };
+  const changed = await page.request.put(`/api/v1/workflows/${id}`, { headers, data: { description: "by another one" } });
+  expect(changed.ok(), await changed.text()).toBe(true);
+  await expect(page.getByText("by another one")).toBeVisible();
+  await expect(page.getByLabel("Cron expression")).toHaveValue(typed);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("Somebody has changed this");
+  await expect(page.getByLabel("Cron expression")).toHaveValue(typed);
+  await page.getByRole("button", { name: "Discard mine and load the newer one" }).click();
+  await expect(page.getByLabel("Cron expression")).toHaveValue("0 10 4 * * ? *");
+});
+
 test("an approver approves it, and the engine gets it", async ({ page }) => {
   await signIn(page, "approver");
   await page.goto("/approvals");

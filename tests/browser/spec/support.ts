@@ -55,7 +55,8 @@ export async function settled(page: Page): Promise<void> {
 export async function accessible(page: Page): Promise<void> {
   const found = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
   const serious = found.violations.filter((one) => one.impact === "serious" || one.impact === "critical");
-  expect(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`)).toEqual([]);
+  const shown = serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
+  expect(shown, page.url()).toEqual([]);
 }
 
 /** Chooses in a list that opens below its button; the options lie outside of a dialog. */
