@@ -16,13 +16,15 @@ use crate::{terminal, workspace};
 pub const VARIABLE: &str = "LAKEPORT_BROWSER_TOOLS";
 
 /// Increased when the set-up changes.
-const RECIPE: &str = "2";
+const RECIPE: &str = "3";
 
 /// `download` unpacks Debian's packages even if Chromium is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_CHROMIUM";
 
-/// The browser, and a font with its configuration: without any, a page has no text to lay out.
-const PACKAGES: [&str; 4] = ["chromium", "chromium-common", "fontconfig-config", "fonts-dejavu-core"];
+/// The browser, and fonts with their configuration: without any, a page has no text to lay out. The last one has the
+/// Chinese characters.
+const PACKAGES: [&str; 5] =
+    ["chromium", "chromium-common", "fontconfig-config", "fonts-dejavu-core", "fonts-wqy-microhei"];
 
 /// The program in Debian's package; `usr/bin/chromium` is a script around it.
 const PROGRAM: &str = "usr/lib/chromium/chromium";
@@ -80,7 +82,8 @@ fn unpack(folder: &Path) -> Result<()> {
     fs::remove_dir_all(tree.join("usr/share/doc")).ok();
     let unpacked = Unpacked::at(&tree);
     unpacked.check_libraries(&[Path::new(PROGRAM)])?;
-    let libraries = unpacked.library_folder().context("Debian's packages have libraries")?;
+    // A machine that has all of its libraries unpacks none.
+    let libraries = unpacked.library_folder().unwrap_or_else(|| tree.clone());
     let libraries = libraries.strip_prefix(folder).context("they lie in the folder")?.display().to_string();
     let script = folder.join("chromium");
     fs::write(
