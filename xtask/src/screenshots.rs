@@ -22,13 +22,13 @@ const FILES: [&str; 4] =
 /// More than it ever takes.
 const MAX: Duration = Duration::from_secs(20 * 60);
 
-/// Builds the server by `build`, and writes the pictures to `docs/images`.
+/// Builds the server by `build`, and writes the pictures to `docs/pictures`.
 pub fn make(wasm: &Wasm, build: impl FnOnce() -> Result<PathBuf>) -> Result<()> {
     let Tools::Ready(tools) = browser::obtain()? else { bail!("Node with npm is needed") };
     let node = Node::obtain()?.context("Node with npm is needed")?;
     wasm.build_for_tests()?;
     let binary = build()?;
-    let pictures = workspace::root().join("docs/images");
+    let pictures = workspace::root().join("docs/pictures");
     fs::create_dir_all(&pictures)?;
     let folder = tempfile::tempdir()?;
     let (_server, url) = serve(&binary, folder.path())?;
