@@ -21,7 +21,7 @@ const WORKFLOWS: usize = 100_000;
 const REQUESTS: usize = 300;
 const WARM_UP: usize = 10;
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -50,8 +50,7 @@ const EXECUTION_EVERY_S: u64 = 60;
 /// How often its memory is printed.
 const TOLD_EVERY_S: u64 = 600;
 
-fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+pub fn bench(arguments: &[String]) -> anyhow::Result<()> {
     let minutes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => 0,
         ["--minutes", number] => number.parse().context("--minutes is a whole number")?,

@@ -35,11 +35,11 @@ const IDLE: Duration = Duration::from_secs(3);
 const IDLE_ASKED_AGAIN: usize = 100;
 /// Files that this program needs besides its connections.
 const OTHER_FILES: u64 = 64;
-/// The first argument that makes this process the bare server.
+/// The argument that makes this process the bare server.
 const BARE: &str = "bare-server";
 
-fn main() -> anyhow::Result<()> {
-    if std::env::args().nth(1).is_some_and(|argument| argument == BARE) {
+pub fn bench(arguments: &[String]) -> anyhow::Result<()> {
+    if arguments.first().is_some_and(|argument| argument == BARE) {
         return tokio::runtime::Runtime::new()?.block_on(serve_bare());
     }
     // Before threads start: they inherit it.
@@ -89,7 +89,7 @@ async fn load(server: &Measured, time: Duration) -> anyhow::Result<Round> {
 
 /// The smallest server on the same libraries.
 fn bare() -> anyhow::Result<Measured> {
-    Measured::program("a bare hyper server", &std::env::current_exe()?, &[BARE])
+    Measured::program("a bare hyper server", &std::env::current_exe()?, &["edge", BARE])
 }
 
 struct Idle {

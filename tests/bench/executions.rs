@@ -27,7 +27,7 @@ const WARM_UP: usize = 20;
 const READY_MAX: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(200);
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -30,10 +30,10 @@ const FIRST_ONES: usize = 5;
 /// The words after which statements name a table.
 const BEFORE_TABLES: [&str; 2] = ["from", "join"];
 
-fn main() -> Result<()> {
-    let folder = std::env::args().nth(1).context("give the folder with schemas.json and questions.json")?;
+pub fn bench(arguments: &[String]) -> Result<()> {
+    let folder = arguments.first().context("give the folder with schemas.json and questions.json")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run(Path::new(&folder)))
+    runtime.block_on(run(Path::new(folder)))
 }
 
 async fn run(folder: &Path) -> Result<()> {

@@ -29,11 +29,7 @@ const IDLE: Duration = Duration::from_secs(5);
 /// Columns of the planned table.
 const COLUMNS: usize = 20;
 
-/// As in the server.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let calls = runtime.block_on(calls())?;
     println!("| call, {COLUMNS} columns, {CALLS} calls | median | p99 | against native | against empty |");

@@ -46,7 +46,7 @@ const IDLE_FOR: Duration = Duration::from_secs(20);
 /// No answer takes longer.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -29,7 +29,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// The unit of CPU times in `/proc`.
 const CLOCK_TICKS_PER_SECOND: f64 = 100.0;
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

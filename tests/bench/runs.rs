@@ -23,14 +23,14 @@ const AHEAD: Duration = Duration::from_secs(60);
 const ENDED_MAX: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(50);
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(arguments: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     println!("| store | tasks | runs/s | server CPU, µs a run | idle, % of a core | late at most, ms |");
     println!("|---|---|---|---|---|---|");
     // `-- PostgreSQL` measures that alone.
-    let only = std::env::args().nth(1);
+    let only = arguments.first();
     if only.is_none_or(|only| only == "SQLite") {
         Bench::start(&runtime, None)?.measured("SQLite")?;
     }

@@ -35,10 +35,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const SETTINGS: [(&str, &str); 2] =
     [("LAKEPORT_RATE_LIMIT_PER_S", "1000000"), ("LAKEPORT_EGRESS_ALLOW", "127.0.0.1")];
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(arguments: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
-    let only: Vec<String> = std::env::args().skip(1).collect();
+    let only = arguments;
     let is_wanted = |part: &str| only.is_empty() || only.iter().any(|one| one == part);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if is_wanted("changes") {

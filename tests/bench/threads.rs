@@ -33,7 +33,7 @@ const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(1);
 
-fn main() -> anyhow::Result<()> {
+pub fn bench(_: &[String]) -> anyhow::Result<()> {
     // Before threads start: they inherit it.
     pin_to_load_core()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())

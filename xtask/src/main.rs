@@ -82,7 +82,7 @@ enum Task {
         #[arg(long, conflicts_with_all = ["engines", "slow"])]
         browser: bool,
     },
-    /// Makes the pictures of the console in docs/images, light and dark
+    /// Makes the pictures of the console in docs/pictures, light and dark
     Screenshots,
     /// Attacks one parser, or what reads untrusted bytes, with random inputs; without a name: lists the targets
     Fuzz {
@@ -120,27 +120,27 @@ enum EngineName {
     Dolphinscheduler,
 }
 
-/// A benchmark: a binary of a package.
+/// A benchmark of the program `lakeport-bench`.
 struct Bench {
     name: &'static str,
-    package: &'static str,
-    binary: &'static str,
     /// Needs a PostgreSQL and a MariaDB.
     on_databases: bool,
 }
 
+const BENCH_PACKAGE: &str = "lakeport-bench";
+
 const BENCHES: &[Bench] = &[
-    Bench { name: "definitions", package: "lakeport-bench", binary: "bench-definitions", on_databases: true },
-    Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
-    Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
-    Bench { name: "executions", package: "lakeport-bench", binary: "bench-executions", on_databases: true },
-    Bench { name: "planner", package: "lakeport-bench", binary: "bench-planner", on_databases: false },
-    Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
-    Bench { name: "questions", package: "lakeport-bench", binary: "bench-questions", on_databases: false },
-    Bench { name: "reads", package: "lakeport-bench", binary: "bench-reads", on_databases: true },
-    Bench { name: "runs", package: "lakeport-bench", binary: "bench-runs", on_databases: true },
-    Bench { name: "tables", package: "lakeport-bench", binary: "bench-tables", on_databases: true },
-    Bench { name: "threads", package: "lakeport-bench", binary: "bench-threads", on_databases: false },
+    Bench { name: "definitions", on_databases: true },
+    Bench { name: "demo", on_databases: false },
+    Bench { name: "edge", on_databases: false },
+    Bench { name: "executions", on_databases: true },
+    Bench { name: "planner", on_databases: false },
+    Bench { name: "plugins", on_databases: false },
+    Bench { name: "questions", on_databases: false },
+    Bench { name: "reads", on_databases: true },
+    Bench { name: "runs", on_databases: true },
+    Bench { name: "tables", on_databases: true },
+    Bench { name: "threads", on_databases: false },
 ];
 
 fn main() -> ExitCode {
@@ -229,17 +229,18 @@ fn bench(name: &str, arguments: &[String]) -> Result<()> {
     wasm.build_plugins(Profile::Release)?;
     wasm.build_empty()?;
     println!("bench {name}: cargo build --release (the first time takes some minutes)");
-    let packages = ["build", "--release", "--package", "lakeport", "--package", bench.package, "--bins"];
+    let packages = ["build", "--release", "--package", "lakeport", "--package", BENCH_PACKAGE, "--bins"];
     let mut command = cargo::command(&packages);
     command.env("LAKEPORT_BUNDLED_DIR", Profile::Release.bundled());
     console::name_to(&mut command, &console::obtain()?);
     cargo::build("bench", command)?;
     child::check_not_interrupted()?;
     let release = workspace::target().join("release");
-    let mut command = Command::new(release.join(bench.binary));
+    let mut command = Command::new(release.join(BENCH_PACKAGE));
     let databases = if bench.on_databases { test::databases()? } else { Vec::new() };
     command
         .envs(databases.iter().map(|(variable, database)| (variable, database.url())))
+        .arg(bench.name)
         .args(arguments)
         .current_dir(workspace::root())
         .env("LAKEPORT_BIN", Profile::Release.binary())

@@ -77,18 +77,21 @@ impl<T: JsonSchema + Send + 'static> Answer for Data<T> {
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
-        let data = generator.subschema_for::<T>();
-        let schema = json_schema!({
-            "type": "object",
-            "properties": {
-                "code": { "const": 200 },
-                "message": { "const": "success" },
-                "data": data,
-            },
-            "required": ["code", "message", "data"],
-        });
-        Some(AnswerShape::new(JSON, schema))
+        Some(AnswerShape::new(JSON, enveloped(generator.subschema_for::<T>())))
     }
+}
+
+/// Not generic: it is compiled once, not for each type of data.
+fn enveloped(data: Schema) -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "code": { "const": 200 },
+            "message": { "const": "success" },
+            "data": data,
+        },
+        "required": ["code", "message", "data"],
+    })
 }
 
 /// A bare object: a success in area A, of health, and of endpoints with a form of their own.

@@ -263,26 +263,3 @@ pub fn describe() -> serde_json::Value {
     let tags = parts(None).iter().flat_map(|part| part.tags.iter().copied()).collect();
     description::document_of(&operations(), tags, error_codes())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_error_code_belongs_to_one_part() {
-        let codes = error_codes();
-        let twice: Vec<_> = codes.windows(2).filter(|pair| pair[0] == pair[1]).collect();
-        assert!(twice.is_empty(), "{twice:?}");
-    }
-
-    #[test]
-    fn each_tag_has_one_description() {
-        let mut tags: Vec<&str> =
-            parts(None).iter().flat_map(|part| part.tags.iter().map(|(name, _)| *name)).collect();
-        tags.sort_unstable();
-        assert!(tags.windows(2).all(|pair| pair[0] != pair[1]), "{tags:?}");
-        for operation in operations() {
-            assert!(tags.contains(&lakeport_http::openapi::tag(operation.path)), "{}", operation.path);
-        }
-    }
-}

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lakeport::compose;
+use lakeport::plugins::{CALL_CODES, ENGINE_CALL_CODES};
 
 /// Constructors of errors with a code, and the text between their bracket and the code.
 const MAKERS: [&str; 11] = [
@@ -40,6 +41,21 @@ fn every_code_that_is_used_is_listed() {
     unlisted.sort();
     unlisted.dedup();
     assert!(unlisted.is_empty(), "add to the error_codes of a part: {unlisted:?}");
+}
+
+#[test]
+fn each_code_belongs_to_one_part() {
+    let codes = compose::error_codes();
+    let twice: Vec<_> = codes.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
+fn the_codes_of_calls_are_listed() {
+    let codes = compose::error_codes();
+    for code in CALL_CODES.iter().chain(ENGINE_CALL_CODES) {
+        assert!(codes.contains(code), "{code}");
+    }
 }
 
 /// The first argument in the form of a code, directly or after a status.

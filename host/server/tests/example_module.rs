@@ -78,8 +78,11 @@ async fn a_module_brings_its_route_worker_retention_and_codes() {
 fn the_page_shows_the_module_as_it_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("../../docs/architecture.md")).unwrap();
-    let module = std::fs::read_to_string(root.join("tests/announcements/mod.rs")).unwrap();
-    assert!(page.contains(&format!("```rust\n{module}```")), "copy tests/announcements/mod.rs into the page");
+    let module = std::fs::read_to_string(root.join("tests/example_module/announcements.rs")).unwrap();
+    assert!(
+        page.contains(&format!("```rust\n{module}```")),
+        "copy tests/example_module/announcements.rs into the page"
+    );
     let line = "announcements::part().bind(modules.map(|modules| &modules.core)),";
     assert!(page.contains(line), "the page names the line in compose.rs");
 }

@@ -335,6 +335,18 @@ fn no_two_types_share_a_name_in_the_description() {
 }
 
 #[test]
+fn each_tag_has_one_description() {
+    let document = describe();
+    let mut tags: Vec<&str> =
+        document["tags"].as_array().expect("tags").iter().filter_map(|tag| tag["name"].as_str()).collect();
+    tags.sort_unstable();
+    assert!(tags.windows(2).all(|pair| pair[0] != pair[1]), "{tags:?}");
+    for operation in compose::operations() {
+        assert!(tags.contains(&lakeport_http::openapi::tag(operation.path)), "{}", operation.path);
+    }
+}
+
+#[test]
 fn the_committed_openapi_file_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

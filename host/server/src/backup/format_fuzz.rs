@@ -63,7 +63,7 @@ fn make(choices: &mut Choices<'_>, kept: &[Vec<u8>]) -> Vec<u8> {
     }
     let is_signed = choices.one_in(2);
     if is_signed {
-        // Without its end, which is written anew.
+        // Without its end, which is written again.
         plain.truncate(plain.trim_end().rfind('\n').map_or(0, |end| end + 1));
     }
     choices.edit_text(&mut plain, WORDS);

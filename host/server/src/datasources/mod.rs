@@ -86,7 +86,7 @@ impl Datasources {
 }
 
 /// Passwords of data sources.
-const SECRET: EncryptedColumn = EncryptedColumn {
+pub(crate) const SECRET: EncryptedColumn = EncryptedColumn {
     table: "datasources",
     name: "secret",
     others: "SELECT secret, id FROM datasources WHERE secret IS NOT NULL \
@@ -94,7 +94,7 @@ const SECRET: EncryptedColumn = EncryptedColumn {
     put: "UPDATE datasources SET secret = $1 WHERE secret = $2 AND id = $3",
     lowest: LOWEST_ID,
 };
-const READ_SECRET: EncryptedColumn = EncryptedColumn {
+pub(crate) const READ_SECRET: EncryptedColumn = EncryptedColumn {
     table: "datasources",
     name: "read_secret",
     others: "SELECT read_secret, id FROM datasources WHERE read_secret IS NOT NULL \

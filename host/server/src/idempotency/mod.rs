@@ -46,7 +46,7 @@ const KEYS: Retained = Retained {
 };
 
 /// Answers with secrets.
-const BODY: EncryptedColumn = EncryptedColumn {
+pub(crate) const BODY: EncryptedColumn = EncryptedColumn {
     table: "idempotency_keys",
     name: "body",
     others: "SELECT body, caller, method, path, key FROM idempotency_keys \

@@ -169,7 +169,6 @@ fn wait_s(error: &PluginError) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::error_codes;
 
     fn said(code: &str) -> CallError {
         CallError::Answered(PluginError {
@@ -215,7 +214,7 @@ mod tests {
         ] {
             let error = super::failed(error);
             assert_eq!((error.status(), error.code()), (status, code));
-            assert!(error_codes().contains(&code) && CALL_CODES.contains(&code), "{code}");
+            assert!(CALL_CODES.contains(&code), "{code}");
         }
     }
 
@@ -234,7 +233,7 @@ mod tests {
         ] {
             let error = engine_failed(error);
             assert_eq!((error.status(), error.code()), (status, code));
-            assert!(error_codes().contains(&code) && ENGINE_CALL_CODES.contains(&code), "{code}");
+            assert!(ENGINE_CALL_CODES.contains(&code), "{code}");
         }
     }
 

@@ -55,7 +55,7 @@ impl Watch<'_> {
         let workflows: HashMap<i64, WorkflowRef> =
             deployed.iter().map(|deployed| (deployed.id, deployed.reference())).collect();
         let open = runs::store::open_workflows(db, engine).await?;
-        // An engine that makes a backfill begins runs that nobody here has asked for.
+        // An engine that makes a backfill begins runs that were not asked for here.
         let made = backfills::store::made_by(db, engine).await?;
         // One look comes after the time in which an engine may show an old end.
         let now_ms = self.state.clock.now_ms();

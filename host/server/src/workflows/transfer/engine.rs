@@ -97,7 +97,7 @@ async fn convert(
         Some(schedule) if quartz => Some(schedule_of(schedule)),
         Some(_) => {
             problems
-                .warn("schedule", "is written in another dialect of cron and is not imported; set it anew");
+                .warn("schedule", "is written in another dialect of cron and is not imported; set it here");
             None
         }
         None => None,
