@@ -50,7 +50,7 @@ pub struct OidcSettings {
     pub role_claim: String,
     pub datasources_claim: String,
     pub name_claim: String,
-    /// `None`: nobody signs in at the issuer.
+    /// `None`: there is no sign-in at the issuer.
     pub client_id: Option<String>,
     /// `None`: a public client.
     pub client_secret: Option<Hidden>,
