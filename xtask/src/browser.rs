@@ -16,15 +16,25 @@ use crate::{terminal, workspace};
 pub const VARIABLE: &str = "LAKEPORT_BROWSER_TOOLS";
 
 /// Increased when the set-up changes.
-const RECIPE: &str = "3";
+const RECIPE: &str = "4";
 
 /// `download` unpacks Debian's packages even if Chromium is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_CHROMIUM";
 
-/// The browser, and fonts with their configuration: without any, a page has no text to lay out. The last one has the
-/// Chinese characters.
-const PACKAGES: [&str; 5] =
-    ["chromium", "chromium-common", "fontconfig-config", "fonts-dejavu-core", "fonts-wqy-microhei"];
+/// The browser, and fonts: without any, a page has no text to lay out. The last one has the Chinese characters.
+const PACKAGES: [&str; 4] = ["chromium", "chromium-common", "fonts-dejavu-core", "fonts-wqy-microhei"];
+
+/// Only the unpacked fonts, and which of them stands for a kind of fonts.
+const FONTS: &str = r#"<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir prefix="relative">tree/usr/share/fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>serif</family><prefer><family>DejaVu Serif</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+"#;
 
 /// The program in Debian's package; `usr/bin/chromium` is a script around it.
 const PROGRAM: &str = "usr/lib/chromium/chromium";
@@ -82,15 +92,19 @@ fn unpack(folder: &Path) -> Result<()> {
     fs::remove_dir_all(tree.join("usr/share/doc")).ok();
     let unpacked = Unpacked::at(&tree);
     unpacked.check_libraries(&[Path::new(PROGRAM)])?;
-    // A machine that has all of its libraries unpacks none.
-    let libraries = unpacked.library_folder().unwrap_or_else(|| tree.clone());
-    let libraries = libraries.strip_prefix(folder).context("they lie in the folder")?.display().to_string();
+    let mut libraries = Vec::new();
+    for path in unpacked.library_folders() {
+        let path = path.strip_prefix(folder).context("they lie in the folder")?;
+        libraries.push(format!("$here/{}", path.display()));
+    }
+    fs::write(folder.join("fonts.conf"), FONTS)?;
     let script = folder.join("chromium");
     fs::write(
         &script,
         format!(
-            "#!/bin/sh\nhere=$(dirname \"$(readlink -f \"$0\")\")\nexport LD_LIBRARY_PATH=\"$here/{libraries}\" \
-             FONTCONFIG_SYSROOT=\"$here/tree\"\nexec \"$here/tree/{PROGRAM}\" \"$@\"\n"
+            "#!/bin/sh\nhere=$(dirname \"$(readlink -f \"$0\")\")\nexport LD_LIBRARY_PATH=\"{}\" \
+             FONTCONFIG_FILE=\"$here/fonts.conf\"\nexec \"$here/tree/{PROGRAM}\" \"$@\"\n",
+            libraries.join(":")
         ),
     )?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).context("the script is a program")

@@ -27,6 +27,14 @@ impl Unpacked {
         entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-linux-gnu"))
     }
 
+    /// The folders of its shared libraries: [`Unpacked::library_folder`], and those in it that a package keeps to itself:
+    /// where it is installed, its libraries name them by an absolute path.
+    pub fn library_folders(&self) -> Vec<PathBuf> {
+        let Some(folder) = self.library_folder() else { return Vec::new() };
+        let private = ["pulseaudio"].map(|name| folder.join(name)).into_iter().filter(|path| path.is_dir());
+        std::iter::once(folder.clone()).chain(private).collect()
+    }
+
     /// A copy of the tree.
     pub fn copied_to(&self, copy: &Path) -> Result<Self> {
         let status = Command::new("cp").arg("-R").arg(&self.root).arg(copy).status()?;
@@ -40,10 +48,11 @@ impl Unpacked {
     pub fn check_libraries(&self, programs: &[&Path]) -> Result<()> {
         for program in programs {
             let mut command = Command::new("ldd");
-            let libraries = self.library_folder();
-            command
-                .arg(self.root.join(program))
-                .envs(libraries.as_ref().map(|path| ("LD_LIBRARY_PATH", path)));
+            let libraries = std::env::join_paths(self.library_folders())?;
+            command.arg(self.root.join(program));
+            if !libraries.is_empty() {
+                command.env("LD_LIBRARY_PATH", libraries);
+            }
             let output = command.output().context("cannot run ldd")?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let missing: Vec<&str> =
