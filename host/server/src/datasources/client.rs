@@ -81,9 +81,7 @@ pub fn kinds(state: &Datasources) -> Vec<Kind> {
             "mysql" => Transport::MySql,
             _ => return None,
         };
-        let schema: Value = serde_json::from_str(&info.options_schema).unwrap_or_default();
-        let options = schema["properties"].as_object().map(|named| named.keys().cloned().collect());
-        Some(Kind { name: id.name, transport, options: options.unwrap_or_default() })
+        Some(Kind::new(id.name, transport, info.options_schema.clone()))
     };
     dialects.filter_map(kind).collect()
 }

@@ -13,6 +13,7 @@ use super::OWN_NAME;
 use super::address::{MAX_BYTES as URL_MAX_BYTES, ServerAddress};
 use super::store::Datasource;
 use crate::cron::{Cron, MAX_CHARS as CRON_MAX_CHARS};
+use crate::plugins;
 use crate::secrets::Secret;
 
 const NAME_MAX_CHARS: usize = 100;
@@ -128,12 +129,20 @@ pub struct Kind {
     pub name: String,
     pub transport: Transport,
     /// The names of its own options.
-    pub options: Vec<String>,
+    options: Vec<String>,
+    /// Their JSON Schema.
+    options_schema: String,
 }
 
 impl Kind {
     /// The options of every kind.
     const COMMON_OPTIONS: [&'static str; 1] = [DATABASES];
+
+    pub fn new(name: String, transport: Transport, options_schema: String) -> Kind {
+        let schema: Value = serde_json::from_str(&options_schema).unwrap_or_default();
+        let options = schema["properties"].as_object().map(|named| named.keys().cloned().collect());
+        Kind { name, transport, options: options.unwrap_or_default(), options_schema }
+    }
 
     /// The names of all options of a data source of this kind; of a dialect that is not active only the common ones
     /// are known.
@@ -183,7 +192,7 @@ pub fn wanted(
     if transport.is_none() && !is_kept {
         wrong.push(Detail::new("kind", unknown_kind(&kind, kinds)));
     }
-    let options = options(&form, before, &Kind::options_of(&kind, kinds)).unwrap_or_else(|details| {
+    let options = options(&form, before, &kind, kinds).unwrap_or_else(|details| {
         wrong.extend(details);
         String::new()
     });
@@ -246,13 +255,15 @@ fn unknown_kind(kind: &str, kinds: &[Kind]) -> String {
 fn options(
     form: &UpdateDatasource,
     before: Option<&Datasource>,
-    known: &[&str],
+    kind: &str,
+    kinds: &[Kind],
 ) -> Result<String, Vec<Detail>> {
     let options = match &form.options {
         Patch::Keep => return Ok(before.map_or_else(|| "{}".to_owned(), |before| before.options.clone())),
         Patch::Clear => return Ok("{}".to_owned()),
         Patch::Set(options) => options,
     };
+    let known = Kind::options_of(kind, kinds);
     let unknown = options.keys().filter(|name| !known.contains(&name.as_str()));
     let mut wrong: Vec<Detail> = unknown
         .take(OPTIONS_SHOWN_MAX)
@@ -264,6 +275,9 @@ fn options(
     let text = Value::Object(options.clone()).to_string();
     if text.len() > OPTIONS_MAX_BYTES {
         wrong.push(Detail::new("options", format!("must have {OPTIONS_MAX_BYTES} bytes at most")));
+    }
+    for known in kinds.iter().filter(|known| known.name == kind) {
+        wrong.extend(plugins::problems(&known.options_schema, options, "options"));
     }
     if options.get(DATABASES).is_some_and(|databases| names_in(databases).is_none()) {
         let message = format!("must be a list of names, or [\"{ALL_DATABASES}\"] for all");

@@ -3,11 +3,15 @@ use serde_json::json;
 use super::*;
 
 fn kinds() -> Vec<Kind> {
+    let kind = |name: &str, transport, properties: Value| {
+        let schema = json!({ "type": "object", "additionalProperties": false, "properties": properties });
+        Kind::new(name.to_owned(), transport, schema.to_string())
+    };
     vec![
-        Kind { name: "sqlite".to_owned(), transport: Transport::Sqlite, options: Vec::new() },
-        Kind { name: "postgres".to_owned(), transport: Transport::Postgres, options: vec!["a".to_owned()] },
-        Kind { name: "mysql".to_owned(), transport: Transport::MySql, options: Vec::new() },
-        Kind { name: "doris".to_owned(), transport: Transport::MySql, options: Vec::new() },
+        kind("sqlite", Transport::Sqlite, json!({})),
+        kind("postgres", Transport::Postgres, json!({ "a": {} })),
+        kind("mysql", Transport::MySql, json!({})),
+        kind("doris", Transport::MySql, json!({ "replicas": { "type": "integer", "minimum": 1 } })),
     ]
 }
 
@@ -213,6 +217,18 @@ fn unknown_options_are_refused_and_never_shown() {
         Datasource { options: r#"{"password":"hunter2","a":1,"databases":["b"]}"#.to_owned(), ..known() };
     assert_eq!(Value::Object(shown_options(&stored, &kinds())), json!({ "a": 1, "databases": ["b"] }));
     assert_eq!(Value::Object(shown_options(&stored, &[])), json!({ "databases": ["b"] }));
+}
+
+#[test]
+fn options_have_the_types_that_their_dialect_says() {
+    let form = |replicas: Value| {
+        let options = json!({ "replicas": replicas, "databases": ["b"] });
+        made(json!({ "name": "a", "kind": "doris", "host": "h", "options": options }))
+    };
+    assert_eq!(form(json!(3)).unwrap().options, r#"{"replicas":3,"databases":["b"]}"#);
+    for wrong in [json!("3"), json!(0), json!(null)] {
+        assert_eq!(fields(form(wrong)), ["options.replicas"]);
+    }
 }
 
 #[test]

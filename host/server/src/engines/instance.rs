@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_egress::HttpClient;
@@ -14,30 +12,13 @@ use lakeport_plugins::{
 use serde_json::{Map, Value};
 
 use super::store::EngineRecord;
+use crate::plugins;
 use crate::secrets::{self, Keys};
-
-/// Problems with the settings that are named at once.
-const PROBLEMS_MAX: usize = 20;
 
 /// The problems of settings. Members that the schema does not know are ignored, as in all bodies.
 pub fn check(info: &EngineInfo, config: &Map<String, Value>, wrong: &mut Vec<Detail>) {
+    wrong.extend(plugins::problems(&info.config_schema, config, "config"));
     let settings = Value::Object(config.clone());
-    if let Some(validator) = validator(info) {
-        let problems = validator.iter_errors(&settings);
-        for problem in problems.filter(|problem| !is_unknown_member(problem)).take(PROBLEMS_MAX) {
-            let place = problem.instance_path().to_string();
-            let mut parts: Vec<&str> = place.split('/').filter(|part| !part.is_empty()).collect();
-            parts.insert(0, "config");
-            let mut message = problem.to_string();
-            if let ValidationErrorKind::Required { property } = problem.kind()
-                && let Some(property) = property.as_str()
-            {
-                parts.push(property);
-                message = "is required".to_owned();
-            }
-            wrong.push(Detail::new(parts.join("."), message));
-        }
-    }
     for address in &info.addresses {
         let text = settings.pointer(&address.config_at).and_then(Value::as_str).unwrap_or_default();
         if !text.is_empty() && !is_address(text) {
@@ -78,15 +59,6 @@ fn origins(info: &EngineInfo, config: &str) -> Vec<Option<(String, String, u16)>
         Some((uri.scheme_str()?.to_owned(), host.to_ascii_lowercase(), port))
     };
     info.addresses.iter().map(|address| origin(&address.config_at)).collect()
-}
-
-fn is_unknown_member(problem: &ValidationError<'_>) -> bool {
-    matches!(problem.kind(), ValidationErrorKind::AdditionalProperties { .. })
-}
-
-fn validator(info: &EngineInfo) -> Option<Validator> {
-    let schema: Value = serde_json::from_str(&info.config_schema).ok()?;
-    jsonschema::validator_for(&schema).ok()
 }
 
 /// The settings with the defaults of the schema for members that are not there.

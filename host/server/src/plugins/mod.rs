@@ -7,6 +7,7 @@
 mod api;
 pub mod cli;
 mod errors;
+mod schema;
 mod state;
 mod store;
 mod view;
@@ -22,6 +23,7 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 pub use errors::{
     CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, engine_refused, failed,
 };
+pub use schema::problems;
 pub use state::Plugins;
 
 /// The change log's topic of plugins.
