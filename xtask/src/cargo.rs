@@ -108,7 +108,7 @@ pub fn command(arguments: &[&str]) -> Command {
 /// Lets Clippy compile the workspace's own crates, which lints and compiles in one pass. All lints are
 /// warnings, so that tests run nevertheless.
 pub fn with_clippy(command: &mut Command) {
-    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    command.env("RUSTC_WORKSPACE_WRAPPER", workspace::root().join("xtask/rustc.sh"));
     // In the form in which `cargo clippy` passes its arguments.
     command.env("CLIPPY_ARGS", "--cap-lints__CLIPPY_HACKERY__warn__CLIPPY_HACKERY__");
 }
