@@ -16,6 +16,8 @@ async function offers(page: Page): Promise<[path: string, actions: [name: string
     ["/workflows", [["Create workflow", "editor"], ["Import", "editor"]]],
     [`/workflows/${workflow}`, [["Run", "editor"], ["Add task", "editor"]]],
     [`/workflows/${workflow}?tab=schedule`, [["Take offline", "editor"]]],
+    ["/runs", []],
+    ["/approvals", []],
     ["/datasources", [["Add a data source", "admin"]]],
     [`/datasources/${source}`, [["Test the connection", "admin"], ["Synchronize now", "admin"], ["More actions", "admin"]]],
     ["/engines", [["Add an engine", "admin"], ["Test", "admin"]]],
@@ -37,6 +39,10 @@ test.beforeAll(async ({ playwright, baseURL }) => {
 for (const role of ROLES) {
   test(`the role ${role} reads all pages, and is offered what it may do`, async ({ page }) => {
     await signIn(page, role);
+    const menu = page.getByRole("navigation", { name: "Menu" });
+    for (const name of ["Tokens", "Audit log", "Settings"]) {
+      await expect(menu.getByRole("link", { name })).toHaveCount(role === "admin" ? 1 : 0);
+    }
     await page.getByLabel("Question").fill(QUESTION);
     await page.keyboard.press("Enter");
     const answer = page.getByRole("region", { name: QUESTION, exact: true });
