@@ -198,8 +198,8 @@ function Drawing({ label, nodes, layout, direction = "RIGHT", selected, onSelect
           nodes={drawn} edges={together ? NO_EDGES : lines} nodeTypes={nodeTypes} edgeTypes={edgeTypes} onlyRenderVisibleElements
           nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false} elementsSelectable={false}
           disableKeyboardA11y deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null} zoomOnDoubleClick={false}
-          minZoom={0.02} maxZoom={2} onInit={() => open()} onMoveStart={(event) => {
-            // Without an event it is moved by this page itself.
+          minZoom={0.02} maxZoom={2} onInit={() => open()} onMove={(event) => {
+            // Without an event it is moved by this page itself. A press alone moves nothing.
             if (event) isMoved.current = true;
           }}
           onNodeClick={(_, node) => {

@@ -17,7 +17,7 @@ const PATHS = {
   close: "M6 6l12 12M18 6L6 18",
   down: "M6 9l6 6 6-6",
   right: "M9 6l6 6-6 6",
-  more: "M5 12h.01M12 12h.01M19 12h.01",
+  more: "M4 12a1 1 0 1 0 2 0a1 1 0 1 0-2 0M11 12a1 1 0 1 0 2 0a1 1 0 1 0-2 0M18 12a1 1 0 1 0 2 0a1 1 0 1 0-2 0",
   plus: "M12 5v14M5 12h14",
   minus: "M5 12h14",
   fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
