@@ -276,8 +276,10 @@ fn options(
     if text.len() > OPTIONS_MAX_BYTES {
         wrong.push(Detail::new("options", format!("must have {OPTIONS_MAX_BYTES} bytes at most")));
     }
-    for known in kinds.iter().filter(|known| known.name == kind) {
-        wrong.extend(plugins::problems(&known.options_schema, options, "options"));
+    if let Some(known) = kinds.iter().find(|known| known.name == kind) {
+        let own = options.iter().filter(|(name, _)| known.options.contains(name));
+        let own = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        wrong.extend(plugins::problems(&known.options_schema, &own, "options"));
     }
     if options.get(DATABASES).is_some_and(|databases| names_in(databases).is_none()) {
         let message = format!("must be a list of names, or [\"{ALL_DATABASES}\"] for all");

@@ -229,6 +229,8 @@ fn options_have_the_types_that_their_dialect_says() {
     for wrong in [json!("3"), json!(0), json!(null)] {
         assert_eq!(fields(form(wrong)), ["options.replicas"]);
     }
+    let without_own = json!({ "name": "a", "kind": "mysql", "host": "h", "options": { "databases": ["b"] } });
+    assert_eq!(made(without_own).unwrap().options, r#"{"databases":["b"]}"#);
 }
 
 #[test]
