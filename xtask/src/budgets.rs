@@ -96,6 +96,9 @@ pub struct Suite {
     pub threads: Option<u32>,
     /// `None`: the tests run on all their stores.
     pub store: Option<Store>,
+    /// Tests whose names have one of these in them do not run.
+    #[serde(default)]
+    pub skip: Vec<String>,
     /// True if the tests run third-party programs, set up by [`crate::clients`].
     #[serde(default, rename = "client-tools")]
     pub client_tools: bool,

@@ -178,6 +178,7 @@ fn run_program(
         command.arg("--include-ignored");
     }
     command.args(suite.threads.map(|threads| format!("--test-threads={threads}")));
+    command.args(suite.skip.iter().flat_map(|name| ["--skip", name]));
     command
         .current_dir(&program.package_folder)
         .env("CARGO_MANIFEST_DIR", &program.package_folder)
