@@ -20,7 +20,6 @@ use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, Description, Family};
 use lakeport_sql::{Profile, Transport};
 use lakeport_store::Address;
-use serde_json::Value;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::definition::{Kind, SQLITE_SCHEME};
