@@ -19,8 +19,8 @@ use anyhow::{Result, bail};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<()> {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let name = if arguments.is_empty() { String::new() } else { arguments.remove(0) };
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
     let bench = match name.as_str() {
         "definitions" => definitions::bench,
         "demo" => demo::bench,
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         "runs" => runs::bench,
         "tables" => tables::bench,
         "threads" => threads::bench,
-        _ => bail!("`{name}` is no benchmark"),
+        _ => bail!("`{name}` is no benchmark; `cargo xtask bench --help` lists them"),
     };
-    bench(&arguments)
+    bench(&arguments.collect::<Vec<_>>())
 }

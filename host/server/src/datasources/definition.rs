@@ -138,6 +138,7 @@ impl Kind {
     /// The options of every kind.
     const COMMON_OPTIONS: [&'static str; 1] = [DATABASES];
 
+    /// The plugin host let the schema in as JSON.
     pub fn new(name: String, transport: Transport, options_schema: String) -> Kind {
         let schema: Value = serde_json::from_str(&options_schema).unwrap_or_default();
         let options = schema["properties"].as_object().map(|named| named.keys().cloned().collect());

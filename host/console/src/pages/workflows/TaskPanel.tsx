@@ -1,7 +1,7 @@
 /** A task: its form for those who may change it. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, Failed, type Schemas } from "../../api/client";
+import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Confirm } from "../../ui/confirm";
@@ -9,6 +9,7 @@ import { Button, IconButton, Select, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { Icon } from "../../ui/icons";
 import { errorOf, Failure, Loading, Section } from "../../ui/page";
+import { isStale } from "../tables/api";
 import { RunDialog } from "./dialogs";
 import { ifMatch, outdate, tagged, type Task, useDatasources, useEngines, type WorkflowDetail } from "./data";
 import { bodyOf, type Draft, draftOf, emptyDraft, isSame, type Kept, PRIORITIES } from "./draft";
@@ -105,7 +106,7 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
       setBusy(false);
     }
   };
-  const isStale = error instanceof Failed && error.status === 412;
+  const isOutdated = isStale(error);
   const field = (name: string) => errorOf(error, `task.${name}`) ?? errorOf(error, name);
   const isDirty = draft !== null;
   return (
@@ -166,8 +167,8 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
           </div>
         </div>
       )}
-      {isStale ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.stale}</p></div> : <Failure error={error} />}
-      {isStale && (
+      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.stale}</p></div> : <Failure error={error} />}
+      {isOutdated && (
         <Button onPress={() => {
           onDraft(null);
           setError(null);

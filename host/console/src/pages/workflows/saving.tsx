@@ -1,11 +1,12 @@
 /** A form over something that stands: what was typed, and saving it, unless that has changed meanwhile. */
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { api, Failed } from "../../api/client";
+import { api } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
 import { Failure, Loaded } from "../../ui/page";
+import { isStale } from "../tables/api";
 import { outdate, tagged, type WorkflowDetail } from "./data";
 import { TEXTS } from "./texts";
 
@@ -71,12 +72,12 @@ export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
   onReload: () => void;
 }) {
   const t = useTexts(TEXTS);
-  const isStale = draft.error instanceof Failed && draft.error.status === 412;
+  const isOutdated = isStale(draft.error);
   return (
     <>
-      {isStale ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={draft.error} />}
+      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={draft.error} />}
       <div className="actions workflows-save">
-        {isStale && (
+        {isOutdated && (
           <Button onPress={() => {
             draft.discard();
             onReload();
