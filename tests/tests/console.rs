@@ -190,6 +190,43 @@ fn changes_are_told_at_once_and_a_reader_goes_on_where_it_was() {
     }
 }
 
+/// A reader is woken amid commits, of which its server has seen only some.
+#[test]
+fn a_stream_beside_busy_writers_goes_forward_only() {
+    const WRITERS: usize = 4;
+    const EACH: usize = 40;
+    for store in stores() {
+        let server = Server::start(&store);
+        let mut changes = Changes::open(&server, &[]);
+        let (begun, kind, _) = changes.next();
+        assert_eq!(kind, "ready");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::scope(|writers| {
+                    for writer in 0..WRITERS {
+                        let (server, mine) = (&server, move |turn: usize| format!("w{writer}-{turn}"));
+                        writers.spawn(move || {
+                            for turn in 0..EACH {
+                                server.post("/api/v1/workflows", &json!({ "name": mine(turn) })).data();
+                            }
+                        });
+                    }
+                });
+                server.post("/api/v1/engines", &json!({ "name": "last", "plugin": "local" })).data();
+            });
+            let mut before = begun;
+            loop {
+                let (id, kind, data) = changes.next();
+                assert!(id > before && kind != "everything", "{id} {kind} after {before}");
+                if data["topic"] == "engines" {
+                    break;
+                }
+                before = id;
+            }
+        });
+    }
+}
+
 #[test]
 fn a_caller_is_told_only_of_what_it_may_list() {
     for store in stores() {

@@ -4,6 +4,7 @@
 //! resources to read again, and the resource where one is meant; it never holds a value. So a caller learns nothing
 //! that it could not read, and events of what it may not even list are left out.
 
+mod lookups;
 mod reader;
 mod resource;
 
@@ -20,6 +21,7 @@ use serde::Deserialize;
 
 use crate::core::{Core, stands_on_core};
 use crate::part::Part;
+use lookups::Lookups;
 use reader::Reader;
 pub use resource::TOPICS;
 
@@ -30,6 +32,7 @@ const STREAMS_MAX: usize = 100;
 pub struct Events {
     core: Arc<Core>,
     open: Arc<Open>,
+    lookups: Arc<Lookups>,
 }
 
 /// The streams that are open, by their callers' keys.
@@ -73,7 +76,7 @@ stands_on_core!(Events);
 
 impl Events {
     pub fn new(core: &Arc<Core>) -> Events {
-        Events { core: Arc::clone(core), open: Arc::default() }
+        Events { core: Arc::clone(core), open: Arc::default(), lookups: Arc::default() }
     }
 }
 
@@ -134,7 +137,7 @@ async fn stream(call: Call) -> Result<Stream, Error> {
         let _ = state.changes.wait_for(after, reader::BEHIND).await;
     }
     let counted = state.open.count(call.caller.key())?;
-    let reader = Reader::new(&state.core, Arc::clone(&call.caller), counted, seen, topics, after);
+    let reader = Reader::new(state, Arc::clone(&call.caller), counted, seen, topics, after);
     Ok(Stream(events::stream(reader.stream(), state.stopping.clone())))
 }
 

@@ -9,20 +9,22 @@ use futures_util::stream::unfold;
 use lakeport_base::Error;
 use lakeport_http::Caller;
 use lakeport_http::events::Event;
+use lakeport_store::changes::Change;
+use lakeport_store::{Db, Row};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::Counted;
+use super::lookups::Lookups;
 use super::resource::{self, Audience};
-use crate::agent;
+use super::{Counted, Events};
 use crate::core::Core;
 
 /// How long a stream that goes on after an event of another server waits for this server to see it.
 pub const BEHIND: Duration = Duration::from_secs(2);
 /// Changes that follow each other so closely are read together.
 const GATHER: Duration = Duration::from_millis(100);
-/// Entries that are read at once; the statement has the same number.
-const BATCH: i64 = 1_000;
+/// Entries that are read at once.
+const BATCH: usize = 1_000;
 /// A batch with more changed resources of one topic names none of them.
 const IDS_MAX: usize = 50;
 /// A batch with steps of more tasks looks up no owners: all callers read their own topics again.
@@ -32,6 +34,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 pub struct Reader {
     core: Arc<Core>,
+    lookups: Arc<Lookups>,
     caller: Arc<Caller>,
     _counted: Counted,
     /// The number of the newest entry that this server has seen.
@@ -44,11 +47,11 @@ pub struct Reader {
 }
 
 /// The changed resources, each with the number of its last entry; without an id: any of the topic.
-type Changed = BTreeMap<(&'static str, Option<String>), i64>;
+pub type Changed = BTreeMap<(&'static str, Option<String>), i64>;
 
 impl Reader {
     pub fn new(
-        core: &Arc<Core>,
+        state: &Events,
         caller: Arc<Caller>,
         counted: Counted,
         seen: watch::Receiver<i64>,
@@ -63,7 +66,8 @@ impl Reader {
             ready.push_back(mark("everything", newest));
         }
         let after = after.unwrap_or(newest).min(newest);
-        Reader { core: Arc::clone(core), caller, _counted: counted, seen, topics, after, ready }
+        let (core, lookups) = (Arc::clone(&state.core), Arc::clone(&state.lookups));
+        Reader { core, lookups, caller, _counted: counted, seen, topics, after, ready }
     }
 
     pub fn stream(self) -> impl Stream<Item = Event> + Send + 'static {
@@ -79,91 +83,84 @@ impl Reader {
             if self.seen.wait_for(|seen| *seen != after).await.is_err() {
                 return None;
             }
+            tokio::time::sleep(GATHER).await;
             let newest = *self.seen.borrow();
             if newest < after {
-                self.ready.push_back(mark("everything", newest));
-                self.after = newest;
-                continue;
-            }
-            tokio::time::sleep(GATHER).await;
-            if let Err(error) = Box::pin(self.read()).await {
+                self.everything(newest);
+            } else if let Err(error) = Box::pin(self.read(newest)).await {
                 tracing::warn!("reading the change log failed: {error}");
                 tokio::time::sleep(AGAIN).await;
             }
         }
     }
 
-    /// Reads a batch of entries and puts its events into `ready`.
-    async fn read(&mut self) -> Result<(), Error> {
-        const ENTRIES: &str =
-            "SELECT number, topic, key FROM changes WHERE number > $1 ORDER BY number LIMIT 1000";
-        let rows = self.core.db.read(ENTRIES, &[self.after.into()]).await?;
-        let (first, last) = match (rows.first(), rows.last()) {
-            (Some(first), Some(last)) => (first.get::<i64>(0)?, last.get::<i64>(0)?),
-            _ => (0, *self.seen.borrow()),
+    fn everything(&mut self, newest: i64) {
+        self.ready.push_back(mark("everything", newest));
+        self.after = newest;
+    }
+
+    /// Reads a batch of entries, none newer than this server has seen, and puts its events into `ready`.
+    async fn read(&mut self, newest: i64) -> Result<(), Error> {
+        let entries = match self.core.changes.recent(self.after, newest, BATCH) {
+            Some(entries) => entries,
+            None => logged(&self.core.db, self.after, newest).await?,
+        };
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+            self.everything(newest);
+            return Ok(());
         };
         // The numbers have no gaps: what is missing was purged, and may have been about anything. So may entries that a
         // reader is too slow for.
-        let is_purged = first != self.after + 1;
-        let is_behind = rows.len() as i64 == BATCH && *self.seen.borrow() > last + BATCH;
+        let is_purged = first.number != self.after + 1;
+        let is_behind = entries.len() == BATCH && newest > last.number + BATCH as i64;
         if is_purged || is_behind {
-            let number = last.max(*self.seen.borrow());
-            self.ready.push_back(mark("everything", number));
-            self.after = number;
+            self.everything(newest);
             return Ok(());
         }
+        let last = last.number;
         let mut changed = Changed::new();
         let mut tasks = BTreeMap::new();
-        for row in &rows {
-            let (number, topic, key): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let Some(resource) = resource::of(&topic, &key) else { continue };
+        for Change { number, topic, key } in &entries {
+            let Some(resource) = resource::of(topic, key) else { continue };
             if !self.topics.contains(resource.topic) {
                 continue;
             }
             match resource.audience.includes(&self.caller) {
-                Some(true) => _ = changed.insert((resource.topic, resource.id.map(str::to_owned)), number),
+                Some(true) => _ = changed.insert((resource.topic, resource.id.map(str::to_owned)), *number),
                 Some(false) => {}
                 None => {
                     if let Audience::OwnerOfTask(task) = resource.audience {
-                        tasks.insert(task.to_owned(), number);
+                        tasks.insert(task, *number);
                     }
                 }
             }
         }
         if tasks.len() > TASKS_MAX {
             changed.insert(("topics", None), tasks.into_values().max().unwrap_or(last));
-        } else {
-            for (task, number) in tasks {
-                if let Some((topic_id, owner)) = agent::topic_of_task(&self.core.db, &task).await?
-                    && owner == self.caller.key()
-                {
-                    let latest = changed.entry(("topics", Some(topic_id))).or_insert(number);
-                    *latest = number.max(*latest);
-                }
+        } else if !tasks.is_empty() {
+            for (topic_id, number) in self.lookups.topics_of(&self.core.db, &self.caller, &tasks).await? {
+                let latest = changed.entry(("topics", Some(topic_id))).or_insert(number);
+                *latest = number.max(*latest);
             }
         }
         let gathered = gathered(changed);
-        let deleted = self.deleted(&gathered).await?;
+        let deleted = self.lookups.deleted(&self.core.db, &gathered).await?;
         self.ready = events(gathered, &deleted);
         self.after = last;
         Ok(())
     }
+}
 
-    /// The named resources that do not exist.
-    async fn deleted(&self, changed: &Changed) -> Result<HashSet<(&'static str, String)>, Error> {
-        let mut named: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
-        for (topic, id) in changed.keys() {
-            named.entry(*topic).or_default().extend(id.as_deref());
-        }
-        let mut deleted = HashSet::new();
-        for (topic, ids) in named.into_iter().filter(|(_, ids)| !ids.is_empty()) {
-            if let Some(there) = resource::existing(&self.core.db, topic, &ids).await? {
-                let gone = ids.into_iter().filter(|id| !there.contains(*id));
-                deleted.extend(gone.map(|id| (topic, id.to_owned())));
-            }
-        }
-        Ok(deleted)
-    }
+/// The first entries after this number, from the log.
+async fn logged(db: &Db, after: i64, newest: i64) -> Result<Vec<Change>, Error> {
+    const ENTRIES: &str =
+        "SELECT number, topic, key FROM changes WHERE number > $1 AND number <= $2 ORDER BY number LIMIT $3";
+    let rows = db.read(ENTRIES, &[after.into(), newest.into(), (BATCH as i64).into()]).await?;
+    let entry = |row: &Row| {
+        let (topic, key): (String, String) = (row.get(1)?, row.get(2)?);
+        Ok(Change { number: row.get(0)?, topic: topic.into(), key: key.into() })
+    };
+    rows.iter().map(entry).collect()
 }
 
 /// Names none of a topic's resources if there are too many, or if any of them may have changed.

@@ -1,5 +1,6 @@
 //! The task that follows the log, and the signals that wake it.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::{Db, Store};
 
 /// Changes that are read at once; the statement has the same number.
 const BATCH: usize = 1_000;
+/// The newest entries of the log that are kept in memory.
+const RECENT_MAX: usize = 4_096;
 /// PostgreSQL's channel for notifications.
 const CHANNEL: &str = "lakeport_changes";
 /// The pause after the notification connection was lost.
@@ -52,6 +55,14 @@ pub struct Changes {
     _stop_with_the_last: Arc<DropGuard>,
 }
 
+/// An entry of the log.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub number: i64,
+    pub topic: Arc<str>,
+    pub key: Arc<str>,
+}
+
 /// Topics, and the queues of their subscribers.
 type Subscribers = Vec<(&'static str, Weak<Queue>)>;
 
@@ -60,6 +71,8 @@ struct Shared {
     subscribers: Mutex<Option<Subscribers>>,
     /// The number up to which all subscribers were notified.
     seen: watch::Sender<i64>,
+    /// The newest entries, without gaps.
+    recent: Mutex<VecDeque<Change>>,
     /// A reader waits for newer changes.
     ask: Notify,
 }
@@ -75,6 +88,7 @@ impl Changes {
         let shared = Arc::new(Shared {
             subscribers: Mutex::new(Some(Vec::new())),
             seen: watch::Sender::new(position),
+            recent: Mutex::default(),
             ask: Notify::new(),
         });
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -111,6 +125,16 @@ impl Changes {
     /// The number up to which all subscribers were notified.
     pub fn seen(&self) -> i64 {
         *self.shared.seen.borrow()
+    }
+
+    /// The first entries after this number, at most as many, up to `newest`. `None`: they are not all in memory, only in the
+    /// log.
+    pub fn recent(&self, after: i64, newest: i64, at_most: usize) -> Option<Vec<Change>> {
+        let recent = self.shared.recent.lock();
+        let oldest = recent.front()?.number;
+        let from = usize::try_from(after + 1 - oldest).ok()?;
+        let until = usize::try_from(newest + 1 - oldest).ok()?.min(recent.len()).min(from + at_most);
+        (from < until).then(|| recent.range(from..until).cloned().collect())
     }
 
     /// The number of this server's newest change; 0: none.
@@ -244,6 +268,7 @@ impl Follower {
             Some((number, ..)) if *number == self.position + 1 => {}
             // The next changes were purged before they were read, or the store was replaced by another one.
             _ => {
+                self.shared.recent.lock().clear();
                 self.shared.each(|_, queue| queue.push_everything());
                 return self.has_told(batch.newest);
             }
@@ -256,6 +281,11 @@ impl Follower {
                     queue.push(&key);
                 }
             });
+            let mut recent = self.shared.recent.lock();
+            if recent.len() == RECENT_MAX {
+                recent.pop_front();
+            }
+            recent.push_back(Change { number, topic: Arc::from(topic), key });
             told = number;
         }
         self.has_told(told);

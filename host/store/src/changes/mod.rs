@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use super::{Begun, Db, Row, Statement, Tx, Value};
 pub use applied::{Applied, Follows};
-pub use follow::Changes;
+pub use follow::{Change, Changes};
 pub use followed::{Feed, Followed};
 pub use subscription::{Event, Subscription};
 
