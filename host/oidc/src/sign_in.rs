@@ -4,7 +4,7 @@
 //! browser back with a code, for which [`Oidc::finish`] gets an identity. The code alone is worthless: who redeems it
 //! needs what was kept.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -62,6 +62,7 @@ pub struct SignIns {
     /// Locked during a reading.
     held: Mutex<Held>,
     exchanges: Semaphore,
+    rights_digest: OnceLock<String>,
 }
 
 #[derive(Default)]
@@ -110,6 +111,21 @@ impl Oidc {
 
     pub fn issuer(&self) -> &str {
         &self.issuer
+    }
+
+    /// A digest of the settings that decide who signs in with which rights, and of where.
+    pub fn rights_digest(&self) -> &str {
+        self.sign_ins.rights_digest.get_or_init(|| {
+            let settings = &self.settings;
+            let parts = (
+                &self.issuer,
+                &settings.audience,
+                &settings.client_id,
+                (&settings.role_claim, &settings.datasources_claim, &settings.name_claim),
+                &settings.redirect_uri,
+            );
+            URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{parts:?}")))
+        })
     }
 
     /// Begins a sign-in: the address of the issuer, and what to keep. 404 `not_found` without a client's id, 503
@@ -183,7 +199,7 @@ impl Oidc {
 impl SignIns {
     pub fn new(issuer: String, client: HttpClient, clock: Clock) -> SignIns {
         let exchanges = Semaphore::new(EXCHANGES_MAX);
-        SignIns { issuer, client, clock, held: Mutex::default(), exchanges }
+        SignIns { issuer, client, clock, held: Mutex::default(), exchanges, rights_digest: OnceLock::new() }
     }
 
     /// Read when first needed, and when they are old. However many need them, they are read once.

@@ -1,26 +1,27 @@
-//! Rate limits per identity: a token bucket that holds one second's worth of requests.
+//! Rate limits per identity or address: a token bucket that holds one second's worth of requests.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use lakeport_base::Error;
 use lakeport_http::Identity;
 use parking_lot::Mutex;
 
-/// The most identities in memory; beyond it, those with a full bucket are removed.
+/// The most keys in memory; beyond it, those with a full bucket are removed.
 const REMEMBERED_MAX: usize = 10_000;
 const MICROS_PER_MS: i64 = 1_000;
 const SECOND_US: i64 = 1_000_000;
 
-/// The requests per second of each identity.
-pub struct RateLimit {
+/// The requests per second of each identity, or of each key of another kind.
+pub struct RateLimit<K = Identity> {
     /// 0: no limit.
     per_second: u32,
-    /// When each identity's bucket is full again, microseconds since 1970.
-    full_at_us: Mutex<HashMap<Identity, i64>>,
+    /// When each key's bucket is full again, microseconds since 1970.
+    full_at_us: Mutex<HashMap<K, i64>>,
 }
 
-impl RateLimit {
-    pub fn new(per_second: u32) -> RateLimit {
+impl<K: Hash + Eq + Clone> RateLimit<K> {
+    pub fn new(per_second: u32) -> RateLimit<K> {
         RateLimit { per_second, full_at_us: Mutex::default() }
     }
 
@@ -29,8 +30,8 @@ impl RateLimit {
         self.per_second
     }
 
-    /// 429 when the identity's bucket is empty.
-    pub fn admit(&self, identity: &Identity, now_ms: i64) -> Result<(), Error> {
+    /// 429 when the key's bucket is empty.
+    pub fn admit(&self, key: &K, now_ms: i64) -> Result<(), Error> {
         if self.per_second == 0 {
             return Ok(());
         }
@@ -40,14 +41,14 @@ impl RateLimit {
         if full_at_us.len() >= REMEMBERED_MAX {
             full_at_us.retain(|_, full_at| *full_at > now_us);
         }
-        let full_at = full_at_us.get(identity).copied().unwrap_or(now_us);
-        // A clock that was set back must not block an identity.
+        let full_at = full_at_us.get(key).copied().unwrap_or(now_us);
+        // A clock that was set back must not block a key.
         let full_at = full_at.clamp(now_us, now_us + SECOND_US);
         if full_at + cost_us - now_us > SECOND_US {
             let message = format!("more than {} requests a second; slow down", self.per_second);
             return Err(Error::too_many("rate_limited", message, 1));
         }
-        full_at_us.insert(identity.clone(), full_at + cost_us);
+        full_at_us.insert(key.clone(), full_at + cost_us);
         Ok(())
     }
 }
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_everything_is_let_through() {
-        let limit = RateLimit::new(0);
+        let limit: RateLimit = RateLimit::new(0);
         assert!((0..100_000).all(|_| limit.admit(&Identity::Local, 0).is_ok()));
     }
 }

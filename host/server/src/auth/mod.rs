@@ -11,7 +11,7 @@ pub mod store;
 pub mod token;
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -161,6 +161,8 @@ pub struct Auth {
     anonymous: Arc<Caller>,
     oidc: Option<Oidc>,
     limit: RateLimit,
+    /// The sign-ins at the issuer, by the addresses that browsers come from.
+    sign_ins: RateLimit<IpAddr>,
     /// Allows one reload at a time: an older reading must not replace a newer one.
     reloading: tokio::sync::Mutex<()>,
 }
@@ -178,6 +180,7 @@ impl Auth {
         let config = &core.config;
         let oidc = Oidc::new(&config.oidc, &core.egress, config.egress_ca_file.as_deref(), &core.clock)?;
         let limit = RateLimit::new(config.rate_limit_per_s);
+        let sign_ins = RateLimit::new(sign_in::PER_SECOND);
         let auth = Auth {
             core: Arc::clone(core),
             tokens: ArcSwap::default(),
@@ -187,6 +190,7 @@ impl Auth {
             anonymous: Arc::new(Caller::anonymous()),
             oidc,
             limit,
+            sign_ins,
             reloading: tokio::sync::Mutex::default(),
         };
         auth.reload().await?;

@@ -1,9 +1,10 @@
 //! The console's session: a token in a cookie. No script reads the cookie, no other site's page sends it, and a change
 //! needs a header as well that only the console's own page can send.
 
-use ::http::header::{AUTHORIZATION, COOKIE, SET_COOKIE};
+use ::http::header::{AUTHORIZATION, COOKIE, HOST, SET_COOKIE};
 use ::http::request::Parts;
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use ::http::uri::Authority;
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
@@ -113,7 +114,22 @@ pub fn cookie(token: &str, is_secure: bool) -> String {
 pub fn is_secure(headers: &HeaderMap, config: &Config) -> bool {
     let forwarded = headers.get(&FORWARDED_PROTO).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let first = forwarded.split(',').next().unwrap_or_default().trim();
-    config.tls_cert.is_some() || first.eq_ignore_ascii_case("https")
+    let is_public = |uri: &str| uri.starts_with("https:") && is_public_host(headers, uri);
+    config.tls_cert.is_some()
+        || first.eq_ignore_ascii_case("https")
+        || config.oidc.redirect_uri.as_deref().is_some_and(is_public)
+}
+
+/// Whether the browser asked at the host and port of this address.
+pub fn is_public_host(headers: &HeaderMap, redirect_uri: &str) -> bool {
+    let Some(uri) = redirect_uri.parse::<Uri>().ok() else { return false };
+    let Some(asked) = headers.get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok()) else {
+        return false;
+    };
+    // Browsers leave out the scheme's own port.
+    let own = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    let is_host = uri.host().is_some_and(|host| host.eq_ignore_ascii_case(asked.host()));
+    is_host && uri.port_u16().unwrap_or(own) == asked.port_u16().unwrap_or(own)
 }
 
 #[cfg(test)]
@@ -148,6 +164,18 @@ mod tests {
             assert_eq!(by_tls("__Host-lakeport_session=a", proto).as_deref(), Some("a"));
         }
         assert_eq!(by_tls("lakeport_session=a", "http, https").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_browser_at_the_address_of_the_redirect_is_recognized() {
+        let asked = |host: &str, uri: &str| {
+            is_public_host(&HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).expect("a host"))]), uri)
+        };
+        assert!(asked("lake.example.com", "https://lake.example.com/api/v1/session/oidc/callback"));
+        assert!(asked("LAKE.example.com", "https://lake.example.com:443/x"));
+        assert!(asked("lake.example.com:8443", "https://lake.example.com:8443/x"));
+        assert!(!asked("lake.example.com:8080", "https://lake.example.com/x"));
+        assert!(!asked("lake", "https://lake.example.com/x"));
     }
 
     #[test]

@@ -25,6 +25,8 @@ const PENDING: &str = "session/pending";
 const PENDING_COOKIE: &str = "lakeport_sign_in";
 /// A sign-in ends after this time, in seconds.
 const PENDING_MAX_S: i64 = 600;
+/// Exchanges of codes that begin from one address.
+pub const PER_SECOND: u32 = 5;
 /// The difference between the servers' clocks that sessions allow.
 const LEEWAY_MS: i64 = 5 * 60 * 1000;
 /// The page to come back to, with its query.
@@ -33,8 +35,8 @@ const RETURN_MAX_CHARS: usize = 1_500;
 /// What a session's cookie holds.
 #[derive(Serialize, Deserialize)]
 struct Session {
-    /// A session of another issuer does not count.
-    issuer: String,
+    /// Of the issuer and how its claims are read: a session from before another setting does not count.
+    settings: String,
     subject: String,
     name: String,
     role: Role,
@@ -66,6 +68,9 @@ pub struct StartQuery {
     /// The console's page to show afterwards: a path with its query. Default `/`.
     #[serde(default)]
     return_to: String,
+    /// The server has already sent the browser to the host of `oidc.redirect_uri`.
+    #[serde(default)]
+    moved: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,6 +99,9 @@ pub async fn ways(call: Call) -> Result<Data<SignInWays>, Error> {
 pub async fn start(call: Call<Nothing, StartQuery>) -> Result<Redirect, Error> {
     let state = &call.state;
     let oidc = oidc(state)?;
+    if let Some(address) = at_public_host(&call) {
+        return Redirect::to(&address);
+    }
     let is_secure = is_secure(&call.headers, &state.config);
     let scheme = if is_secure { "https" } else { "http" };
     let host = call.header(&HOST).unwrap_or_default();
@@ -133,6 +141,9 @@ pub async fn finish(call: Call<Nothing, FinishQuery>) -> Result<Redirect, Error>
         let why: String = query.error.chars().filter(|c| !c.is_control()).take(100).collect();
         return Ok(failed(&call, "denied", &format!("the issuer answered {why:?}"))?.with_cookie(gone));
     }
+    if let Err(error) = state.sign_ins.admit(&call.peer.ip().to_canonical(), now_ms) {
+        return failed(&call, "unavailable", &error.to_string());
+    }
     let identity = match oidc.finish(&under_way.pending, &query.code).await {
         Ok(identity) => identity,
         Err(error) => {
@@ -158,6 +169,21 @@ pub async fn finish(call: Call<Nothing, FinishQuery>) -> Result<Redirect, Error>
     Ok(Redirect::to(&under_way.return_to)?.with_cookie(cookie).with_cookie(gone))
 }
 
+/// The same request at the host of `oidc.redirect_uri`, if the browser asked at another: the issuer sends it there, and the
+/// cookie of the sign-in belongs to the host that set it. Once only, since a proxy in front may hide the host.
+fn at_public_host(call: &Call<Nothing, StartQuery>) -> Option<String> {
+    let redirect_uri = call.state.config.oidc.redirect_uri.as_deref()?;
+    if call.query.moved || session::is_public_host(&call.headers, redirect_uri) {
+        return None;
+    }
+    let begin = redirect_uri.strip_suffix("/callback")?;
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("returnTo", own_page(&call.query.return_to))
+        .append_pair("moved", "true")
+        .finish();
+    Some(format!("{begin}?{query}"))
+}
+
 /// Sends the browser to the console, which says what failed by this code.
 fn failed<Q>(call: &Call<Nothing, Q>, code: &str, why: &str) -> Result<Redirect, Error> {
     let request = call.request_id.as_str();
@@ -172,7 +198,7 @@ pub fn caller_of(state: &Auth, text: &str) -> Result<Caller, Error> {
     let is_valid = |session: &Session| {
         let Some(oidc) = &state.oidc else { return false };
         let left_ms = session.expires_at_ms - state.clock.now_ms();
-        oidc.issuer() == session.issuer && (1..=oidc.session_ms() + LEEWAY_MS).contains(&left_ms)
+        oidc.rights_digest() == session.settings && (1..=oidc.session_ms() + LEEWAY_MS).contains(&left_ms)
     };
     let over = || Error::unauthenticated("the session is over; sign in again");
     let session = session.filter(is_valid).ok_or_else(over)?;
@@ -188,7 +214,7 @@ pub fn caller_of(state: &Auth, text: &str) -> Result<Caller, Error> {
 
 fn session_of(oidc: &Oidc, identity: OidcIdentity, expires_at_ms: i64) -> Session {
     Session {
-        issuer: oidc.issuer().to_owned(),
+        settings: oidc.rights_digest().to_owned(),
         subject: identity.subject,
         name: identity.name,
         role: identity.role,
