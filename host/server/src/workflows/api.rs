@@ -40,7 +40,8 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let zone = state.config.time_zone;
     state.names.caught_up().await?;
     let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
-    let (total, ids) = state.names.read().page(keyword.as_deref(), query.status, offset, size);
+    let states = (query.status, query.publish_status);
+    let (total, ids) = state.names.read().page(keyword.as_deref(), states, offset, size);
     let mut page = store::page(&state.db, &ids, &paging, zone).await?;
     let latest = page.iter_mut().filter_map(|(_, latest)| latest.as_mut());
     let rights = Rights::of(&state.db, &call.caller).await?;

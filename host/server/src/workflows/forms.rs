@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::PublicationState;
 use super::definition::{PARAM_NAME_MAX_CHARS, PARAM_VALUE_MAX_CHARS, PARAMS_MAX};
 use crate::cron::MAX_CHARS as CRON_MAX_CHARS;
 
@@ -41,6 +42,12 @@ pub struct PublicationPath {
     pub record_id: i64,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub struct PreviewQuery {
+    /// The version that would be published; absent: the current one.
+    pub version: Option<i64>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkflowStatus {
@@ -50,6 +57,34 @@ pub enum WorkflowStatus {
     Offline,
     /// Deployed, its timer is on.
     Online,
+}
+
+/// The deployed version compared with the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishStatus {
+    Never,
+    /// Waits for approval, or is being deployed.
+    Pending,
+    Published,
+    /// Its deployment failed; the previous deployment keeps running.
+    Failed,
+    /// The definition changed since the deployed version; changes of the schedule do not count.
+    Outdated,
+}
+
+impl PublishStatus {
+    pub fn of(publication: PublicationState, published: Option<i64>, changed_version: i64) -> PublishStatus {
+        match (publication, published) {
+            (PublicationState::Pending, _) => PublishStatus::Pending,
+            (PublicationState::Failed, _) => PublishStatus::Failed,
+            (PublicationState::None, None) => PublishStatus::Never,
+            (PublicationState::None, Some(published)) if changed_version > published => {
+                PublishStatus::Outdated
+            }
+            (PublicationState::None, Some(_)) => PublishStatus::Published,
+        }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,6 +97,8 @@ pub struct ListQuery {
     /// Part of the name, ignoring case.
     pub keyword: Option<String>,
     pub status: Option<WorkflowStatus>,
+    /// `pending`: a publication waits for a decision or is being deployed.
+    pub publish_status: Option<PublishStatus>,
 }
 
 /// A value for `${name}` in tasks' texts.

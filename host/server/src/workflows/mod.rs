@@ -561,7 +561,7 @@ fn publications() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/publish/preview",
             Viewer,
             "previewPublication",
-            "Compare the deployed version with the current one, and check whether it can run",
+            "Compare the deployed version with the current one or another, and check whether it can run",
             publications::preview,
         )
         .refuses(&ENGINE_CODES),

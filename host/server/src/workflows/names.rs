@@ -4,7 +4,7 @@ use lakeport_base::Error;
 use lakeport_store::{Db, Feed, Followed};
 use memchr::memmem;
 
-use super::forms::WorkflowStatus;
+use super::forms::{PublishStatus, WorkflowStatus};
 use super::{TOPIC, store};
 
 /// Workflows that are read from the store at once.
@@ -17,7 +17,7 @@ pub type WorkflowNames = Followed<NameFeed>;
 #[derive(Default)]
 pub struct Names {
     ids: Vec<i64>,
-    statuses: Vec<WorkflowStatus>,
+    statuses: Vec<(WorkflowStatus, PublishStatus)>,
     /// Lower case.
     names: Vec<Box<str>>,
 }
@@ -26,12 +26,14 @@ pub struct Names {
 pub struct Named {
     pub id: i64,
     pub status: WorkflowStatus,
+    pub publish_status: PublishStatus,
     /// In lower case.
     pub folded: Box<str>,
 }
 
 impl Names {
-    fn put(&mut self, Named { id, status, folded }: Named) {
+    fn put(&mut self, Named { id, status, publish_status, folded }: Named) {
+        let status = (status, publish_status);
         match self.ids.binary_search(&id) {
             Ok(at) => {
                 self.statuses[at] = status;
@@ -53,23 +55,24 @@ impl Names {
         }
     }
 
-    /// The number of workflows whose names contain a keyword in lower case and that have a status, and the ids of one
+    /// The number of workflows whose names contain a keyword in lower case and that have these states, and the ids of one
     /// page of them, newest first.
     pub fn page(
         &self,
         keyword: Option<&str>,
-        status: Option<WorkflowStatus>,
+        (status, publish_status): (Option<WorkflowStatus>, Option<PublishStatus>),
         offset: usize,
         size: usize,
     ) -> (usize, Vec<i64>) {
         let keyword = keyword.filter(|keyword| !keyword.is_empty());
-        if keyword.is_none() && status.is_none() {
+        if keyword.is_none() && status.is_none() && publish_status.is_none() {
             let ids = self.ids.iter().rev().skip(offset).take(size).copied();
             return (self.ids.len(), ids.collect());
         }
         let finder = memmem::Finder::new(keyword.unwrap_or_default());
         let fits = |at: usize| {
-            status.is_none_or(|status| self.statuses[at] == status)
+            status.is_none_or(|status| self.statuses[at].0 == status)
+                && publish_status.is_none_or(|status| self.statuses[at].1 == status)
                 && (keyword.is_none() || finder.find(self.names[at].as_bytes()).is_some())
         };
         let (mut total, mut ids) = (0, Vec::with_capacity(size));
@@ -133,7 +136,7 @@ mod tests {
                 names.put(row);
             }
             let found = |keyword: Option<&str>, status| {
-                let (total, page) = names.page(keyword, status, 0, 20);
+                let (total, page) = names.page(keyword, (status, None), 0, 20);
                 assert_eq!(total, page.len());
                 page
             };
@@ -144,15 +147,19 @@ mod tests {
             assert_eq!(found(Some("äpfel"), None), [ids[2]]);
             assert_eq!(found(Some("orders"), Some(WorkflowStatus::Offline)), [ids[0]]);
             assert!(found(None, Some(WorkflowStatus::Online)).is_empty());
-            assert_eq!(names.page(None, None, 2, 2), (3, vec![ids[0]]));
-            assert_eq!(names.page(Some("orders"), None, 1, 1), (2, vec![ids[0]]));
-            assert_eq!(names.page(None, None, 4, 2), (3, Vec::new()));
+            let published = |status| names.page(None, (None, Some(status)), 0, 20).1;
+            assert_eq!(published(PublishStatus::Published), [ids[0]]);
+            assert_eq!(published(PublishStatus::Never), [ids[2], ids[1]]);
+            assert!(published(PublishStatus::Pending).is_empty());
+            assert_eq!(names.page(None, (None, None), 2, 2), (3, vec![ids[0]]));
+            assert_eq!(names.page(Some("orders"), (None, None), 1, 1), (2, vec![ids[0]]));
+            assert_eq!(names.page(None, (None, None), 4, 2), (3, Vec::new()));
             names.remove(ids[1]);
             names.remove(ids[1]);
             for row in NameFeed::rows_of(&db, &ids[..1]).await.unwrap() {
                 names.put(row);
             }
-            assert_eq!(names.page(Some("orders"), None, 0, 9), (1, vec![ids[0]]));
+            assert_eq!(names.page(Some("orders"), (None, None), 0, 9), (1, vec![ids[0]]));
         })
         .await;
     }

@@ -10,7 +10,7 @@ use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::definition::Content;
 use super::drift;
-use super::forms::WorkflowStatus;
+use super::forms::{PublishStatus, WorkflowStatus};
 use super::names::Named;
 use super::removals::Removal;
 use super::versions::{Sum, Weight};
@@ -197,7 +197,7 @@ pub async fn page(db: &Db, ids: &[i64], paging: &Paging, zone: Tz) -> Result<Vec
 
 /// The names of workflows after an id, by id.
 pub async fn names_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Named>, Error> {
-    const AFTER: &str = "SELECT id, status, name_folded FROM workflows \
+    const AFTER: &str = "SELECT id, status, publication, published_version, changed_version, name_folded FROM workflows \
         WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
     db.read(AFTER, &[after_id.into(), limit.into()]).await?.iter().map(named).collect()
 }
@@ -205,16 +205,22 @@ pub async fn names_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Named
 /// The names of those of these workflows that exist.
 pub async fn names_of(db: &Db, ids: &[i64]) -> Result<Vec<Named>, Error> {
     const OF: Either = Either {
-        sqlite: "SELECT id, status, name_folded FROM workflows \
+        sqlite: "SELECT id, status, publication, published_version, changed_version, name_folded FROM workflows \
             WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT id, status, name_folded FROM workflows WHERE deleted_at IS NULL AND id = ANY($1)",
+        postgres: "SELECT id, status, publication, published_version, changed_version, name_folded FROM workflows WHERE deleted_at IS NULL AND id = ANY($1)",
     };
     db.read(db.words(OF), &[ids.into()]).await?.iter().map(named).collect()
 }
 
 fn named(row: &Row) -> Result<Named, Error> {
-    let folded: String = row.get(2)?;
-    Ok(Named { id: row.get(0)?, status: status(&row.get::<String>(1)?)?, folded: folded.into() })
+    let folded: String = row.get(5)?;
+    let publication = publication(&row.get::<String>(2)?)?;
+    Ok(Named {
+        id: row.get(0)?,
+        status: status(&row.get::<String>(1)?)?,
+        publish_status: PublishStatus::of(publication, row.get(3)?, row.get(4)?),
+        folded: folded.into(),
+    })
 }
 
 fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {

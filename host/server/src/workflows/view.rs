@@ -7,30 +7,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::definition::{Content, Schedule};
-use super::forms::{Concurrency, FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
+use super::forms::{Concurrency, FailureStrategy, GlobalParam, PublishStatus, WarningType, WorkflowStatus};
 use super::publications::PublicationView;
 use super::versions::{Source, Version};
 use super::wanted::EngineStatus;
-use super::{PublicationState, Summary, Workflow};
+use super::{Summary, Workflow};
 use crate::execution_records::ExecutionView;
 use crate::workflows::tasks::TaskView;
 
 /// The number of next due times in an answer.
 const NEXT_FIRE_TIMES: usize = 5;
-
-/// The deployed version compared with the definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PublishStatus {
-    Never,
-    /// Waits for approval, or is being deployed.
-    Pending,
-    Published,
-    /// Its deployment failed; the previous deployment keeps running.
-    Failed,
-    /// The definition changed since the deployed version; changes of the schedule do not count.
-    Outdated,
-}
 
 impl Summary {
     fn of(workflow: &Workflow) -> Summary {
@@ -53,18 +39,6 @@ impl Summary {
             updated_by: workflow.updated_by.clone(),
             created_at_ms: workflow.created_at_ms,
             updated_at_ms: workflow.updated_at_ms,
-        }
-    }
-
-    fn publish_status(&self) -> PublishStatus {
-        match (self.publication, self.published_version) {
-            (PublicationState::Pending, _) => PublishStatus::Pending,
-            (PublicationState::Failed, _) => PublishStatus::Failed,
-            (PublicationState::None, None) => PublishStatus::Never,
-            (PublicationState::None, Some(version)) if self.changed_version > version => {
-                PublishStatus::Outdated
-            }
-            (PublicationState::None, Some(_)) => PublishStatus::Published,
         }
     }
 }
@@ -169,7 +143,9 @@ impl WorkflowView {
     }
 
     pub fn new(workflow: Summary, latest: Option<ExecutionView>, zone: Tz, now_ms: i64) -> WorkflowView {
-        let (publish_status, status) = (workflow.publish_status(), workflow.status);
+        let publish_status =
+            PublishStatus::of(workflow.publication, workflow.published_version, workflow.changed_version);
+        let status = workflow.status;
         let (content, is_deployed) = (workflow.content, status != WorkflowStatus::Draft);
         let project = workflow.engine_project.filter(|_| is_deployed);
         let is_other = is_deployed && workflow.engine_schedule != content.schedule_text();

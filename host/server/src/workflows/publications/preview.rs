@@ -12,9 +12,9 @@ use super::build::Submitted;
 use super::check::{self, Problem};
 use crate::datasources::Rights;
 use crate::engines::EngineClient;
-use crate::workflows::api::{engine_client, unknown};
+use crate::workflows::api::engine_client;
 use crate::workflows::definition::Schedule;
-use crate::workflows::forms::WorkflowPath;
+use crate::workflows::forms::{PreviewQuery, WorkflowPath};
 use crate::workflows::versions::Snapshot;
 use crate::workflows::versions::compare::Comparison;
 use crate::workflows::{Call, Workflow, rights};
@@ -22,11 +22,11 @@ use crate::workflows::{Call, Workflow, rights};
 /// The most reported differences between the engine and what was deployed.
 const DIFFERENCES_MAX: usize = 20;
 
-/// What a publication of the current version would change.
+/// What a publication would change.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PublicationPreview {
-    /// From the deployed version, with the schedule that the engine has, to the current one.
+    /// From the deployed version, with the schedule that the engine has, to the one that would be published.
     #[serde(flatten)]
     comparison: Comparison,
     first_deployment: bool,
@@ -37,30 +37,31 @@ pub struct PublicationPreview {
 }
 
 /// `GET /api/v1/workflows/{id}/publish/preview`
-pub async fn preview(call: Call<WorkflowPath>) -> Result<Data<PublicationPreview>, Error> {
+pub async fn preview(call: Call<WorkflowPath, PreviewQuery>) -> Result<Data<PublicationPreview>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = crate::workflows::get(state, id).await?;
     let rights = Rights::of(&state.db, &call.caller).await?;
     let published = workflow.published_version.unwrap_or(workflow.version);
-    for version in [published, workflow.version] {
+    let version = call.query.version.unwrap_or(workflow.version);
+    for version in [published, version] {
         rights::check_read(&state.db, &rights, id, version).await?;
     }
-    let [deployed, current] = Snapshot::read_both(&state.db, id, [published, workflow.version]).await?;
-    let current = current.ok_or_else(|| unknown(id))?;
+    let submitted = Submitted::read(state, &workflow, version).await?;
+    let submitted = submitted.ok_or_else(|| Error::not_found("version", version))?;
+    let deployed = Snapshot::read(&state.db, id, published).await?;
     let deployed = deployed.filter(|_| workflow.published_version.is_some());
     let deployed = deployed.map(|deployed| with_engine_schedule(deployed, &workflow)).transpose()?;
-    let submitted = Submitted::of(state, current.clone()).await?;
     let client = engine_client(state, workflow.engine(), call.request_id.as_str()).await?;
     let mut found = check::check(state, id, &submitted, &client).await?;
-    if workflow.weight.tasks == 0 {
+    if submitted.snapshot.tasks.is_empty() {
         found.errors.push(Problem::of_workflow("tasks", "the workflow has no task".to_owned()));
     }
     if let Some(deployed) = &deployed {
         found.warnings.extend(differences(&client, &workflow, deployed).await?);
     }
     let (first_deployment, zone) = (deployed.is_none(), state.config.time_zone);
-    let comparison =
-        tokio::task::spawn_blocking(move || Comparison::of(deployed.as_ref(), &current, zone)).await;
+    let compare = move || Comparison::of(deployed.as_ref(), &submitted.snapshot, zone);
+    let comparison = tokio::task::spawn_blocking(compare).await;
     Ok(Data::new(&PublicationPreview {
         comparison: comparison.map_err(Error::internal)?,
         first_deployment,

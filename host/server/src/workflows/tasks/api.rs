@@ -43,6 +43,7 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TaskView>>
         workflow_id: query.workflow_id,
         upstream_task_id: query.upstream_task_id,
         downstream_task_id: query.downstream_task_id,
+        table_id: query.table_id,
     };
     let (total, tasks) = store::page(&state.db, &filter, &paging).await?;
     let ids: Vec<i64> = tasks.iter().filter_map(|task| task.workflow_id).collect();

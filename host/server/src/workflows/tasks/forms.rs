@@ -34,6 +34,8 @@ pub struct ListQuery {
     pub upstream_task_id: Option<i64>,
     /// Only direct predecessors of this task.
     pub downstream_task_id: Option<i64>,
+    /// Only tasks that read or write this table.
+    pub table_id: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -30,6 +30,8 @@ pub struct Filter {
     pub workflow_id: Option<i64>,
     pub upstream_task_id: Option<i64>,
     pub downstream_task_id: Option<i64>,
+    /// Read or written.
+    pub table_id: Option<i64>,
 }
 
 fn task(row: &Row) -> Result<Task, Error> {
@@ -130,7 +132,8 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
                  WHERE w.task_id = $4 AND w.direction = 'output' AND r.task_id <> $4)) \
                  AND (CAST($5 AS BIGINT) IS NULL OR id IN (SELECT w.task_id FROM task_tables r JOIN task_tables w \
                  ON w.table_id = r.table_id AND w.workflow_id = r.workflow_id AND w.direction = 'output' \
-                 WHERE r.task_id = $5 AND r.direction = 'input' AND w.task_id <> $5))"
+                 WHERE r.task_id = $5 AND r.direction = 'input' AND w.task_id <> $5)) \
+                 AND (CAST($6 AS BIGINT) IS NULL OR id IN (SELECT task_id FROM task_tables WHERE table_id = $6))"
             )
         };
     }
@@ -145,12 +148,12 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
         postgres: concat!("SELECT count(*)", filtered!("strpos")),
     };
     const PAGE: Either = Either {
-        sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $6 OFFSET $7"),
-        postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $6 OFFSET $7"),
+        sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $7 OFFSET $8"),
+        postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $7 OFFSET $8"),
     };
     const BYTES: Either = Either {
-        sqlite: concat!(sums!(), filtered!("instr"), " ORDER BY id DESC LIMIT $6 OFFSET $7) AS page"),
-        postgres: concat!(sums!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $6 OFFSET $7) AS page"),
+        sqlite: concat!(sums!(), filtered!("instr"), " ORDER BY id DESC LIMIT $7 OFFSET $8) AS page"),
+        postgres: concat!(sums!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $7 OFFSET $8) AS page"),
     };
     let mut values: Vec<Value> = vec![
         filter.name.clone().into(),
@@ -158,6 +161,7 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
         filter.workflow_id.into(),
         filter.upstream_task_id.into(),
         filter.downstream_task_id.into(),
+        filter.table_id.into(),
     ];
     let db = db.snapshot().await?;
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;

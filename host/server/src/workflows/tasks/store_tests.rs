@@ -102,6 +102,7 @@ async fn a_page_fits_every_filter() {
             workflow_id: None,
             upstream_task_id: None,
             downstream_task_id: None,
+            table_id: None,
         };
         let found = async |filter: Filter| {
             let (total, tasks) = page(&db, &filter, &PAGE).await.unwrap();
@@ -118,6 +119,11 @@ async fn a_page_fits_every_filter() {
         let both = Filter { upstream_task_id: Some(a), downstream_task_id: Some(c), ..none() };
         assert_eq!(found(both).await, [b]);
         assert!(found(Filter { upstream_task_id: Some(999), ..none() }).await.is_empty());
+        assert_eq!(found(Filter { table_id: Some(t[1]), ..none() }).await, [c, b]);
+        assert_eq!(
+            found(Filter { table_id: Some(t[1]), name: Some("load".to_owned()), ..none() }).await,
+            [c]
+        );
     })
     .await;
 }
@@ -137,6 +143,7 @@ async fn an_oversized_page_is_refused_before_reading() {
             workflow_id: None,
             upstream_task_id: None,
             downstream_task_id: None,
+            table_id: None,
         };
         let of = |page_size| Paging { page_num: 1, page_size };
         let error = page(&db, &filter, &of(20)).await.unwrap_err();
