@@ -299,6 +299,18 @@ pub struct DatasourceTest {
     latency_ms: f64,
 }
 
+/// Drops what is kept of a data source, and its password, at the end of its scope.
+struct Forgotten<'s> {
+    state: &'s Datasources,
+    id: i64,
+}
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        self.state.servers.forget(self.id);
+    }
+}
+
 /// `POST /api/v1/datasources/test`
 pub async fn test_new(
     call: Call<Nothing, Nothing, Draft<CreateDatasource>>,
@@ -314,10 +326,10 @@ pub async fn test_new(
     let mut source = unstored(&wanted, state.clock.now_ms());
     lay_over(state, &mut source, wanted);
     let begun = Instant::now();
-    let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await;
+    // Also when the caller goes away meanwhile.
+    let _forgotten = Forgotten { state, id: source.id };
+    let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await?;
     let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
-    state.servers.forget(source.id);
-    let server = server?;
     Ok(Data::new(&DatasourceTest { ok: true, product: server.product, version: server.version, latency_ms }))
 }
 

@@ -276,6 +276,7 @@ fn options(
     let text = Value::Object(options.clone()).to_string();
     if text.len() > OPTIONS_MAX_BYTES {
         wrong.push(Detail::new("options", format!("must have {OPTIONS_MAX_BYTES} bytes at most")));
+        return Err(wrong);
     }
     if let Some(known) = kinds.iter().find(|known| known.name == kind) {
         let own = options.iter().filter(|(name, _)| known.options.contains(name));

@@ -28,7 +28,8 @@ fn detail(problem: &ValidationError<'_>, root: &str) -> Detail {
     let place = problem.instance_path().to_string();
     let mut parts: Vec<&str> = place.split('/').filter(|part| !part.is_empty()).collect();
     parts.insert(0, root);
-    let mut message = problem.to_string();
+    // Without the value, which may be long or secret: the place says which it is.
+    let mut message = problem.masked_with("the value").to_string();
     if let ValidationErrorKind::Required { property } = problem.kind()
         && let Some(property) = property.as_str()
     {

@@ -46,6 +46,21 @@ pub struct Backfill {
     pub notes: Option<String>,
 }
 
+/// A backfill in a list.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The key, as long as nothing has started.
+    pub code: String,
+    pub state: State,
+    /// Of the dates.
+    pub total: i64,
+    /// The first and the last date to run.
+    pub ends_ms: Option<(i64, i64)>,
+    pub requested_by: String,
+    pub requested_at_ms: i64,
+    pub ended_at_ms: Option<i64>,
+}
+
 /// Who begins the dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maker {
@@ -196,11 +211,38 @@ pub async fn find_by_code(db: &Db, code: &str) -> Result<Option<Backfill>, Error
     db.read(FIND, &[code.into()]).await?.first().map(backfill).transpose()
 }
 
-/// The latest of a workflow, newest first.
-pub async fn latest_of(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Backfill>, Error> {
-    const LATEST: &str =
-        concat!("SELECT ", columns!(), " FROM backfills WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
-    db.read(LATEST, &[workflow_id.into(), at_most.into()]).await?.iter().map(backfill).collect()
+/// The latest of a workflow, newest first. Their dates may be many, and stay in the store.
+pub async fn latest_of(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Listed>, Error> {
+    macro_rules! latest {
+        ($first:literal, $last:literal) => {
+            concat!(
+                "SELECT coalesce(code, key), state, total, ",
+                $first,
+                ", ",
+                $last,
+                ", requested_by, requested_at, ended_at FROM backfills WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2"
+            )
+        };
+    }
+    const LATEST: Either = Either {
+        sqlite: latest!("json_extract(dates, '$[0]')", "json_extract(dates, '$[#-1]')"),
+        postgres: latest!(
+            "CAST(CAST(dates AS json) ->> 0 AS BIGINT)",
+            "CAST(CAST(dates AS json) ->> -1 AS BIGINT)"
+        ),
+    };
+    let listed = |row: &Row| {
+        Ok(Listed {
+            code: row.get(0)?,
+            state: State::parse(&row.get::<String>(1)?)?,
+            total: row.get(2)?,
+            ends_ms: row.get::<Option<i64>>(3)?.zip(row.get(4)?),
+            requested_by: row.get(5)?,
+            requested_at_ms: row.get(6)?,
+            ended_at_ms: row.get(7)?,
+        })
+    };
+    db.read(db.words(LATEST), &[workflow_id.into(), at_most.into()]).await?.iter().map(listed).collect()
 }
 
 /// Those that have not ended, with their states; oldest first.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::{LeftOut, Plan, Step};
-use super::store::{Backfill, Begun, Counts};
+use super::store::{Backfill, Begun, Counts, Listed};
 
 /// The most dates of one answer.
 pub const DATES_SHOWN: usize = 1_000;
@@ -92,13 +92,15 @@ pub struct BackfillSummary {
 }
 
 impl BackfillSummary {
-    pub fn new(backfill: Backfill, zone: Tz) -> BackfillSummary {
+    pub fn new(backfill: Listed, zone: Tz) -> BackfillSummary {
         let shown = |at_ms: i64| time::shown(at_ms, zone);
+        // They are in the order of their runs, forwards or backwards.
+        let ends = backfill.ends_ms.map(|(first, last)| (first.min(last), first.max(last)));
         BackfillSummary {
-            total: backfill.dates.len() as i64,
-            first_date: backfill.dates.iter().min().copied().map(shown),
-            last_date: backfill.dates.iter().max().copied().map(shown),
-            code: backfill.code.unwrap_or(backfill.key),
+            total: backfill.total,
+            first_date: ends.map(|(first, _)| shown(first)),
+            last_date: ends.map(|(_, last)| shown(last)),
+            code: backfill.code,
             state: backfill.state.as_str().to_owned(),
             requested_by: backfill.requested_by,
             requested_at: shown(backfill.requested_at_ms),

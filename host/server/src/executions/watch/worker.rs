@@ -14,10 +14,12 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Watch;
+use super::records;
 use super::round::Round;
 use crate::engines::{self, EngineClient};
 use crate::executions::Executions;
 use crate::executions::runs;
+use crate::plugins::ENGINE_CALL_CODES;
 use crate::scheduler;
 use crate::workflows::drift;
 
@@ -115,9 +117,15 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
         nudges.forget();
         let begun = Instant::now();
         let looked = look(state, name, held, &mut nudges.is_local).await;
-        if !matches!(looked, Ok(None | Some(Round::Wait { has_asked: false, .. }))) {
-            let message = looked.as_ref().err().map(ToString::to_string);
-            note(state, name, message, &mut noted).await;
+        match &looked {
+            Ok(None | Some(Round::Wait { has_asked: false, .. })) => {}
+            Ok(Some(_)) => note(state, name, None, &mut noted).await,
+            Err(error) if ENGINE_CALL_CODES.contains(&error.code()) => {
+                let message = records::kept_message(error.message());
+                note(state, name, Some(message), &mut noted).await;
+            }
+            // The store failed, not the engine.
+            Err(_) => {}
         }
         match looked {
             Ok(None) => return,
