@@ -3,7 +3,6 @@
 
 const DESCRIPTION = "/openapi.json";
 const METHODS = ["get", "post", "put", "patch", "delete", "head"];
-const TOKEN_KEY = "lakeport.token";
 /** Levels of a schema that are open at first. */
 const LEVELS_OPEN = 2;
 /** A schema that leads to itself without a name is followed this often. */
@@ -619,10 +618,11 @@ function curl({ method, url, headers, token, file, text, streams }) {
 
 /** Sends a request to this server. */
 function sent({ method, url, headers, token, file, text }, signal) {
-  const authorization = token ? { Authorization: `Bearer ${token}` } : {};
+  // Without a token, the session of the console counts, whose changes need its header.
+  const authorization = token ? { Authorization: `Bearer ${token}` } : { "X-Lakeport-Console": "1" };
   return fetch(url, {
     method, signal, headers: { ...headers, ...authorization }, body: file ?? (text || undefined),
-    credentials: "omit", cache: "no-store",
+    credentials: "same-origin", cache: "no-store",
   });
 }
 
@@ -720,11 +720,6 @@ function withCopy(pre) {
   return el("div", { class: "block" }, pre, button);
 }
 
-function keepToken() {
-  if (page.token.value) sessionStorage.setItem(TOKEN_KEY, page.token.value);
-  else sessionStorage.removeItem(TOKEN_KEY);
-}
-
 function show() {
   underWay.abort();
   lookingUp.abort();
@@ -755,8 +750,6 @@ async function load() {
   show();
 }
 
-page.token.value = sessionStorage.getItem(TOKEN_KEY) ?? "";
-page.token.oninput = keepToken;
 page.filter.addEventListener("input", list);
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
