@@ -49,6 +49,8 @@ pub(crate) struct Database {
 }
 
 /// The template of this run's databases.
+/// Begins the names of the databases that others copy.
+const TEMPLATES: &str = "lakeport_test_template_";
 static TEMPLATE: OnceLock<String> = OnceLock::new();
 
 impl Database {
@@ -86,17 +88,18 @@ impl Drop for Database {
 }
 
 /// Makes the database that others copy, on which the program under test was started once; returns its name. It stays, for
-/// the test programs that follow.
+/// the test programs that follow, until one of another build replaces it.
 fn template(admin: &str) -> String {
     let binary = crate::binary();
     let file = std::fs::metadata(&binary).unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
     let built =
         file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    let name = format!("template_{}_{}", built.as_nanos(), file.len());
-    let partial = format!("template_{}", std::process::id());
+    let name = format!("{TEMPLATES}{}_{}", built.as_nanos(), file.len());
+    let partial = format!("{TEMPLATES}of_{}", std::process::id());
     if try_run(&url_of(admin, &name), "SELECT 1").is_ok() {
         return name;
     }
+    run(admin, &format!("DROP DATABASE IF EXISTS {partial} WITH (FORCE)"));
     run(admin, &format!("CREATE DATABASE {partial}"));
     let database = Database { url: Some(url_of(admin, &partial)), drop: None };
     let mut server = Server::over(Arc::new(database), Options::default());
@@ -108,7 +111,23 @@ fn template(admin: &str) -> String {
         try_run(&url_of(admin, &name), "SELECT 1").unwrap_or_else(|_| panic!("{error}"));
         run(admin, &format!("DROP DATABASE {partial} WITH (FORCE)"));
     }
+    for other in databases(admin, TEMPLATES) {
+        if other != name && !other.starts_with(&format!("{TEMPLATES}of_")) {
+            let _ = try_run(admin, &format!("DROP DATABASE IF EXISTS {other}"));
+        }
+    }
     name
+}
+
+/// The names of the databases that begin with a text.
+fn databases(admin: &str, prefix: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let found = runtime.block_on(async {
+        let mut connection = sqlx::PgConnection::connect(admin).await?;
+        let select = "SELECT datname FROM pg_database WHERE starts_with(datname, $1)";
+        sqlx::query_scalar(select).bind(prefix).fetch_all(&mut connection).await
+    });
+    found.unwrap_or_else(|error| panic!("the list of databases: {error}"))
 }
 
 fn url_of(admin: &str, database: &str) -> String {

