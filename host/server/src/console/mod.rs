@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read as _;
+use std::sync::OnceLock;
 
 use ::http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, VARY,
@@ -42,7 +43,7 @@ const REFERRER_POLICY: HeaderName = HeaderName::from_static("referrer-policy");
 
 /// The console's files, by name.
 pub struct Console {
-    files: HashMap<&'static str, ConsoleFile>,
+    files: HashMap<&'static str, (ConsoleFile, OnceLock<Bytes>)>,
     /// With [`NONCE`] in it.
     page: Cow<'static, str>,
 }
@@ -51,9 +52,9 @@ impl Console {
     /// Fails if a file is broken.
     pub fn open() -> anyhow::Result<Console> {
         let files: HashMap<_, _> =
-            lakeport_bundled::console().iter().map(|file| (file.name, *file)).collect();
+            lakeport_bundled::console().iter().map(|file| (file.name, (*file, OnceLock::new()))).collect();
         let page = match files.get(PAGE) {
-            Some(page) => Cow::Owned(String::from_utf8(unpacked(page)?)?),
+            Some((page, _)) => Cow::Owned(String::from_utf8(unpacked(page)?)?),
             None => Cow::Borrowed(NOT_BUILT),
         };
         Ok(Console { files, page })
@@ -189,14 +190,14 @@ async fn icon(call: Call) -> Result<ConsoleAnswer, Error> {
 }
 
 fn answer(console: &Console, name: &str, asked: &HeaderMap) -> Result<ConsoleAnswer, Error> {
-    let file = console.files.get(name).ok_or_else(|| Error::not_found("file", name))?;
+    let (file, plain) = console.files.get(name).ok_or_else(|| Error::not_found("file", name))?;
     let accepted = asked.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (bytes, coding) = if accepts_coding(accepted, "br") {
         (Bytes::from_static(file.brotli), Some("br"))
     } else if accepts_coding(accepted, "gzip") {
         (Bytes::from_static(file.gzip), Some("gzip"))
     } else {
-        (unpacked(file).map_err(Error::internal)?.into(), None)
+        (plain_of(file, plain)?, None)
     };
     let cached = if name.starts_with("assets/") { FOREVER } else { "no-cache" };
     let mut reply = Reply::bytes(HeaderValue::from_static(media_type(name)), bytes)
@@ -207,6 +208,15 @@ fn answer(console: &Console, name: &str, asked: &HeaderMap) -> Result<ConsoleAns
         reply = reply.header(CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
     Ok(ConsoleAnswer(reply))
+}
+
+/// For clients that read no compressed answers; unpacked once.
+fn plain_of(file: &ConsoleFile, plain: &OnceLock<Bytes>) -> Result<Bytes, Error> {
+    if let Some(plain) = plain.get() {
+        return Ok(plain.clone());
+    }
+    let bytes = Bytes::from(unpacked(file).map_err(Error::internal)?);
+    Ok(plain.get_or_init(|| bytes).clone())
 }
 
 fn unpacked(file: &ConsoleFile) -> std::io::Result<Vec<u8>> {
