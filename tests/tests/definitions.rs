@@ -606,6 +606,30 @@ fn what_cannot_run_is_reported_and_not_published() {
 }
 
 #[test]
+fn workflows_are_listed_by_the_state_of_their_publication() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (id, _) = chain(&lake, "w");
+        let never = lake.workflow("empty");
+        let list = |status: &str| {
+            let page = lake.server.get(&format!("/api/v1/workflows?publishStatus={status}")).data();
+            let ids = page["records"].as_array().expect("records").iter().map(|one| one["id"].clone());
+            (page["total"].clone(), ids.collect::<Vec<_>>())
+        };
+        assert_eq!(list("never"), (json!(2), vec![json!(never), json!(id)]));
+        let record = lake.server.post(&format!("{}/publish", path(id)), &json!({ "comment": "go" })).data();
+        assert_eq!(list("pending"), (json!(1), vec![json!(id)]));
+        let decision = json!({ "status": "REJECTED", "comment": "no" });
+        let decide = format!("{}/publish/{}/approve", path(id), record["recordId"]);
+        lake.server.post(&decide, &decision).data();
+        assert_eq!(list("pending"), (json!(0), vec![]));
+        lake.deploy(id);
+        assert_eq!(list("published"), (json!(1), vec![json!(id)]));
+        refused(&lake.server.get("/api/v1/workflows?publishStatus=some"), 400, "invalid_input");
+    }
+}
+
+#[test]
 fn a_preview_shows_what_the_engine_has() {
     for store in stores() {
         let lake = Lake::start(&store);
@@ -624,6 +648,10 @@ fn a_preview_shows_what_the_engine_has() {
             json!({ "field": "timeout", "before": 0, "after": 9 })
         );
         assert_eq!(lake.server.get(&path(id)).data()["publishStatus"], "outdated");
+        let of_version =
+            |version: i64| lake.server.get(&format!("{}/publish/preview?version={version}", path(id)));
+        assert_eq!(of_version(4).data()["identical"], true, "it is what is deployed");
+        refused(&of_version(99), 404, "not_found");
         lake.server.put(&format!("/api/v1/tasks/{load}"), &json!({ "task": { "timeout": 0 } })).data();
         assert_eq!(
             lake.server.get(&path(id)).data()["publishStatus"],
