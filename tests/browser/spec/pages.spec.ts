@@ -69,6 +69,39 @@ test("a wrong token is refused, and what was typed stays", async ({ page }) => {
   await expect(page.getByLabel("Token")).toHaveValue("lkp_wrong");
 });
 
+test("a session that ends leaves what was typed, and another caller begins from the start", async ({ page, playwright, baseURL }) => {
+  const admin = await playwright.request.newContext({ baseURL: baseURL!, extraHTTPHeaders: { Authorization: `Bearer ${process.env.TOKEN_ADMIN}` } });
+  const make = async (): Promise<{ id: number; token: string }> => {
+    const made = await admin.post("/api/v1/tokens", { data: { name: "guest", role: "viewer" } });
+    expect(made.ok(), await made.text()).toBe(true);
+    return (await made.json()).data;
+  };
+  const again = page.getByRole("dialog", { name: "Sign in" });
+  const revoke = async ({ id }: { id: number }) => {
+    expect((await admin.delete(`/api/v1/tokens/${id}`)).ok()).toBe(true);
+    await expect(again).toBeVisible();
+  };
+  const signInAgain = async (token: string) => {
+    await again.getByLabel("Token").fill(token);
+    await again.getByRole("button", { name: "Sign in" }).click();
+    await expect(again).toHaveCount(0);
+  };
+  const guest = await make();
+  await page.goto("/ask");
+  await page.getByLabel("Token").fill(guest.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  const question = page.getByLabel("Question");
+  await question.fill("not sent yet");
+  await revoke(guest);
+  const renewed = await make();
+  await signInAgain(renewed.token);
+  await expect(question).toHaveValue("not sent yet");
+  await revoke(renewed);
+  await signInAgain(process.env.TOKEN_EDITOR!);
+  await expect(question).toHaveValue("");
+  await admin.dispose();
+});
+
 test("signing out ends the session", async ({ page }) => {
   await signIn(page, "viewer");
   await page.getByRole("button", { name: "Sign out" }).click();

@@ -36,6 +36,7 @@ test("an editor makes a workflow with a task, whose tables are found while it is
   // A second change makes the version that is compared.
   await page.getByLabel("Retries").fill("2");
   await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByRole("button", { name: "Discard changes" })).toHaveCount(0);
   await page.getByRole("tab", { name: "Versions" }).click();
   await page.getByRole("button", { name: "What changed" }).first().click();
   const comparison = page.getByRole("row", { name: /retries/ });
@@ -53,6 +54,7 @@ test("an editor sets the schedule, sees its next ten times, and asks for the pub
   await expect(times).toHaveCount(10);
   for (const time of await times.allTextContents()) expect(time).toMatch(/ 04:10:00$/);
   await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByRole("button", { name: "Discard changes" })).toHaveCount(0);
   await expect(page.getByRole("button", { name: "Save", exact: true })).toBeDisabled();
 
   await page.getByRole("tab", { name: "Publication" }).click();
@@ -66,6 +68,9 @@ test("what is typed stays when another one changes the workflow, and does not ov
   await open(page, "editor", "Schedule");
   await page.getByRole("button", { name: "Hourly" }).click();
   const typed = await page.getByLabel("Cron expression").inputValue();
+  await page.getByRole("tab", { name: "Settings", exact: true }).click();
+  await page.getByRole("dialog", { name: "Unsaved changes" }).getByRole("button", { name: "Stay" }).click();
+  await expect(page.getByLabel("Cron expression")).toHaveValue(typed);
   const id = new URL(page.url()).pathname.split("/").at(-1);
   const headers = { "X-Lakeport-Console": "1" };
   const changed = await page.request.put(`/api/v1/workflows/${id}`, { headers, data: { description: "by another one" } });

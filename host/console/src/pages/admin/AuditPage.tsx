@@ -1,5 +1,6 @@
 /** The audit log: filters in the address, a page of records, and one record in full. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
@@ -37,11 +38,7 @@ export default function AuditPage() {
     queryFn: () => data<Schemas["PageOfAuditRecord"]>(api.GET("/api/v1/audit", { params: { query: { ...query, pageNum, pageSize: PAGE_SIZE } } })),
     placeholderData: keepPreviousData,
   });
-  // A number stands in the address without quotes.
-  const plain = (value: string | undefined) => (value !== undefined && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value);
-  const change = (part: Record<string, string | undefined>) => set({
-    ...Object.fromEntries(Object.entries(part).map(([name, value]) => [name, plain(value)])), page: undefined, record: undefined,
-  }, true);
+  const change = (part: Record<string, string | undefined>) => set({ ...part, page: undefined, record: undefined }, true);
   const isFiltered = FILTERS.some((name) => text(name) !== "");
   const clear = () => change(Object.fromEntries(FILTERS.map((name) => [name, undefined])));
   const choices = (all: readonly string[], value: string, any: string, labels: Record<string, string> = {}) => [
@@ -85,7 +82,11 @@ function TypedFilter({ label, name, isTime }: { label: string; name: string; isT
 function Opened({ records, id, onClose, onFilter }: {
   records: AuditRecord[]; id: string; onClose: () => void; onFilter: (record: AuditRecord) => void;
 }) {
-  const record = records.find((one) => String(one.id) === id);
+  const found = records.find((one) => String(one.id) === id);
+  // New records move it to the next page while it is open.
+  const [kept, setKept] = useState(found);
+  if (found && found !== kept) setKept(found);
+  const record = found ?? (String(kept?.id) === id ? kept : undefined);
   return record ? <RecordDialog record={record} onClose={onClose} onFilter={() => onFilter(record)} /> : null;
 }
 

@@ -17,7 +17,7 @@ export function Record({ record, onClose, onFilter }: { record: AuditRecord; onC
   const name = `${t.resources[record.resource] ?? record.resource} ${record.resourceId ?? ""}`;
   const isRefused = record.outcome !== "success";
   return (
-    <Dialog title={t.detailsTitle(record.id)} isOpen isWide onClose={onClose}>
+    <Dialog title={t.detailsTitle(record.id)} isOpen isWide isDismissable onClose={onClose}>
       <Facts facts={[
         [t.time, <Time value={record.time} />],
         [t.actor, `${record.actor} (${t.kinds[record.actorKind] ?? record.actorKind})`],

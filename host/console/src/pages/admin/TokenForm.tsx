@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Radio, RadioGroup } from "react-aria-components";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 import { useMe } from "../../api/me";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
@@ -28,10 +29,7 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
   const [scope, setScope] = useState("");
   const [expiresAt, setExpiresAt] = useState("");
   const [isChecked, setChecked] = useState(false);
-  const sources = useQuery({
-    queryKey: ["datasources", "names"],
-    queryFn: () => data<Schemas["PageOfDatasource"]>(api.GET("/api/v1/datasources", { params: { query: { pageSize: 500 } } })),
-  });
+  const sources = useQuery(datasourcesQuery);
   const create = useChange((body: Schemas["CreateToken"]) => data<CreatedToken>(api.POST("/api/v1/tokens", { body })), []);
   const isUnchosen = isBound && chosen.size === 0;
 
@@ -62,9 +60,9 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
         {isBound && (
           <div className="admin-sources">
             <Loaded query={sources}>
-              {(page) => (
+              {(all) => (
                 <>
-                  {page.records.filter((source) => me.datasources === null || me.datasources.includes(source.name)).map((source) => (
+                  {all.filter((source) => me.datasources === null || me.datasources.includes(source.name)).map((source) => (
                     <Checkbox key={source.id} label={source.name} isSelected={chosen.has(source.name)} onChange={(on) => turn(source.name, on)} />
                   ))}
                 </>

@@ -4,9 +4,10 @@ import { useLanguage, useTexts } from "../../i18n";
 import { useTheme } from "../../shell/theme";
 import { Button } from "../../ui/controls";
 import { Loading } from "../../ui/page";
+import { saveFile } from "../../ui/save";
 import type { Drawing } from "./chart-draw";
 import { drawn, type Spec } from "./chart-spec";
-import { fileName, saveFile, type Table } from "./results";
+import { fileName, type Table } from "./results";
 import { TEXTS } from "./texts";
 
 /** Vega says a whole specification. */

@@ -42,6 +42,8 @@ export function Composer({ value, onChange, onSend, isSending, error, placeholde
         <textarea ref={field} rows={1} aria-label={t.question} placeholder={placeholder} value={value} readOnly={isSending} data-search=""
           onChange={(event) => onChange(event.target.value)}
           onKeyDown={(event) => {
+            // The field has the focus from the start: Escape leaves it for the page's own keys.
+            if (event.key === "Escape" && value === "") event.currentTarget.blur();
             // While a Chinese input method composes, Enter takes its word. Safari says so by the code alone.
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing || event.keyCode === 229) return;
             event.preventDefault();

@@ -4,9 +4,10 @@ import { failedBy, unreachable } from "../../api/client";
 import { useLanguage, useTexts } from "../../i18n";
 import { Button, Menu } from "../../ui/controls";
 import { Failure } from "../../ui/page";
+import { saveFile } from "../../ui/save";
 import { type Columns, DataTable } from "../../ui/table";
 import { allEvents } from "./events";
-import { type Cell, callOf, type Column, csvOf, fileName, isNumeric, isOneValue, type Result, saveFile, type Table, writesPlainly } from "./results";
+import { type Cell, callOf, type Column, csvOf, fileName, isNumeric, isOneValue, type Result, type Table, writesPlainly } from "./results";
 import { TEXTS } from "./texts";
 
 type Format = "csv" | "ndjson" | "parquet";

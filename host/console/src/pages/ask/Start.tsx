@@ -8,6 +8,7 @@ import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { useMounted } from "../../ui/mounted";
 import { Composer } from "./Composer";
 import { Options, useChosen } from "./Options";
 import { type Choices, keepDraft, keptDraft, useBegin } from "./send";
@@ -31,9 +32,10 @@ export function Start() {
   const [isOptionsOpen, setOptionsOpen] = useState(false);
   const chosen = useChosen(choices);
   const field = useRef<HTMLTextAreaElement>(null);
+  const isMounted = useMounted();
   const { begin, sending, error } = useBegin((topic, taskId, content) => {
     seed(topic, taskId, content);
-    void navigate({ to: "/ask/$topicId", params: { topicId: topic.topic_id } });
+    if (isMounted.current) void navigate({ to: "/ask/$topicId", params: { topicId: topic.topic_id } });
   });
   const change = (value: string) => {
     setText(value);

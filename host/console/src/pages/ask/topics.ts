@@ -1,7 +1,8 @@
 /** Topics, their messages as turns of question and answer, and how far the tasks are. */
 import { useInfiniteQuery, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { api, bare, data, type Schemas } from "../../api/client";
+import { api, bare, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 
 export type Topic = Schemas["Topic"];
 export type Message = Schemas["Message"];
@@ -162,12 +163,7 @@ export function useRated(topicId: string) {
 
 /** The data sources that the caller may ask about. */
 export function useDatasources() {
-  return useQuery({
-    queryKey: ["datasources", "all"],
-    queryFn: () => data<Schemas["PageOfDatasource"]>(api.GET("/api/v1/datasources", { params: { query: { pageSize: 500 } } })),
-    select: (page) => page.records.map((source) => source.name),
-    staleTime: 60_000,
-  });
+  return useQuery({ ...datasourcesQuery, select: (all) => all.map((source) => source.name) });
 }
 
 export function useModels() {

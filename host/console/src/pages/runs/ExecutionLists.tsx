@@ -7,8 +7,10 @@ import { useAddress } from "../../search";
 import { Button, SearchField, Select } from "../../ui/controls";
 import { Empty, Loaded, State, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
+import { useTyped } from "../../ui/typed";
 import { Trigger, WorkflowLink } from "../workflows/parts";
-import { type Execution, isActive } from "./data";
+import { WorkflowSelect } from "../workflows/WorkflowSelect";
+import type { Execution } from "./data";
 import { ExecutionPanel } from "./ExecutionPanel";
 import { Glyph } from "./Glyph";
 import { TEXTS } from "./texts";
@@ -77,11 +79,7 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
   const texts = useTexts(TEXTS);
   const format = useFormat();
   const { text, set } = useAddress();
-  const workflows = useQuery({
-    queryKey: ["workflows", "list", { pageSize: MOST }],
-    queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", { params: { query: { pageSize: MOST } } })),
-    staleTime: 30_000,
-  });
+  const [typed, setTyped] = useTyped("q");
   const wanted = { q: text("q").trim().toLowerCase(), workflow: text("workflow"), status: text("status"), trigger: text("trigger") };
   const rows = useMemo(
     () => (query.data ?? []).filter((one) =>
@@ -91,9 +89,10 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
       && (wanted.q === "" || `${one.taskName} ${one.workflowName} ${one.errorMessage ?? ""} ${one.instanceId}`.toLowerCase().includes(wanted.q))),
     [query.data, wanted.q, wanted.workflow, wanted.status, wanted.trigger],
   );
-  const opened = (query.data ?? []).find((one) => String(one.id) === text("execution"));
+  // It stays open when its row leaves the list, as one that has ended leaves the list of those that run.
+  const opened = Number(text("execution"));
   const isNarrowed = Object.values(wanted).some((one) => one !== "") || isTaskFiltered;
-  const open = (id: number) => set({ execution: text("execution") === String(id) ? undefined : id }, true);
+  const open = (id: number) => set({ execution: opened === id ? undefined : id }, true);
   const columns: Columns<Execution> = [
     {
       header: t.state, accessorFn: (one) => one.status,
@@ -102,7 +101,7 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
     {
       header: t.task, accessorFn: (one) => one.taskName,
       cell: ({ row: { original: one } }) => (
-        <button type="button" className="runs-link" aria-expanded={opened?.id === one.id} onClick={() => open(one.id)}>{one.taskName}</button>
+        <button type="button" className="runs-link" aria-expanded={opened === one.id} onClick={() => open(one.id)}>{one.taskName}</button>
       ),
     },
     {
@@ -127,10 +126,9 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
   return (
     <>
       <div className="filters">
-        <SearchField label={t.search} value={text("q")} onChange={(q) => set({ q })} />
-        <Select label={t.workflow} value={wanted.workflow || "any"}
-          onChange={(value) => filter({ workflow: choice(value), taskId: undefined })}
-          choices={[{ value: "any", label: t.any }, ...(workflows.data?.records ?? []).map((one) => ({ value: String(one.id), label: one.name }))]} />
+        <SearchField label={t.search} value={typed} onChange={setTyped} />
+        <WorkflowSelect label={t.workflow} value={Number(wanted.workflow) || null} any={t.any}
+          onChange={(id) => filter({ workflow: id === null ? "" : String(id), taskId: undefined })} />
         {more}
         {more !== undefined && (
           <Select label={t.state} value={wanted.status || "any"} onChange={(value) => filter({ status: choice(value) })}
@@ -140,9 +138,9 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
           choices={[{ value: "any", label: t.any }, ...TRIGGERS.map((value) => ({ value, label: texts.triggers[value] }))]} />
       </div>
       {note && isNarrowed && <p className="small">{note}</p>}
-      {opened && (
-        <ExecutionPanel key={opened.id} executionId={opened.id} title={opened.taskName}
-          attempt={`${opened.attempt} ${isActive(opened.status)}`} isElsewhere onClose={() => open(opened.id)} />
+      {opened > 0 && (
+        <ExecutionPanel key={opened} executionId={opened} listed={query.data?.find((one) => one.id === opened)}
+          isElsewhere onClose={() => open(opened)} />
       )}
       <Loaded query={query}>
         {() => (

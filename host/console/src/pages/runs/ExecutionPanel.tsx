@@ -1,30 +1,32 @@
 /** The execution of a task in a run: its facts, its log, and what can be done with it. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useFormat, useTexts } from "../../i18n";
 import { Button, IconButton } from "../../ui/controls";
 import { Confirm } from "../../ui/confirm";
 import { Icon } from "../../ui/icons";
+import { useMounted } from "../../ui/mounted";
 import { Facts, Failure, Loading, Section, State, Time } from "../../ui/page";
 import { RunLink, Trigger } from "../workflows/parts";
 import { type Execution, isActive, type RunTask, useFollowed } from "./data";
 import { Log } from "./Log";
 import { TEXTS } from "./texts";
 
-export function ExecutionPanel({ executionId, title, attempt, onClose, more, isElsewhere }: {
-  executionId: number; title: string;
-  /** Of the record in the list: another one begins the log again. */
-  attempt: string;
+export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere }: {
+  executionId: number;
+  /** Its record in the list beside it, which says when it runs again; absent where the list does not have it. */
+  listed: Execution | undefined;
   onClose: () => void;
   /** Further actions. */
   more?: ReactNode;
   /** Shown outside of its run's page: leads to it. */
   isElsewhere?: boolean;
 }) {
-  const t = useTexts(TEXTS).execution;
+  const texts = useTexts(TEXTS);
+  const t = texts.execution;
   const may = useMay();
   const format = useFormat();
   const client = useQueryClient();
@@ -33,7 +35,16 @@ export function ExecutionPanel({ executionId, title, attempt, onClose, more, isE
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState<"retry" | "sync" | null>(null);
   const [isCancelling, setCancelling] = useState(false);
-  const { execution, parts, isComplete, logError, error: reading } = useFollowed(executionId, `${attempt} ${turn}`);
+  const isMounted = useMounted();
+  const { execution, parts, isComplete, logError, error: reading } = useFollowed(executionId, turn);
+  const title = execution?.taskName ?? listed?.taskName ?? texts.lists.task;
+  const isListedActive = listed !== undefined && isActive(listed.status);
+  // Looked at when the list changes: it may learn of an end after the panel. The log of what runs goes on through all its
+  // tries; only what was followed to its end begins again.
+  useEffect(() => {
+    if (!execution || !listed || !isComplete || isActive(execution.status)) return;
+    if (isListedActive || listed.attempt > execution.attempt) setTurn((before) => before + 1);
+  }, [isListedActive, listed?.attempt]); // eslint-disable-line react-hooks/exhaustive-deps
   const path = { params: { path: { id: executionId } } };
   const act = async (what: "retry" | "sync") => {
     setBusy(what);
@@ -43,9 +54,9 @@ export function ExecutionPanel({ executionId, title, attempt, onClose, more, isE
         ? api.POST("/api/v1/executions/{id}/retry", path)
         : api.POST("/api/v1/executions/{id}/sync", path));
       await client.invalidateQueries({ queryKey: ["executions"] });
-      setTurn(turn + 1);
-      // A retry may be a run of its own.
-      if (what === "retry" && execution && (answered.instanceId !== execution.instanceId || answered.id !== executionId)) {
+      if (what === "retry") setTurn(turn + 1);
+      // A retry may be a run of its own; it does not bring back a reader who has left.
+      if (what === "retry" && isMounted.current && execution && (answered.instanceId !== execution.instanceId || answered.id !== executionId)) {
         await navigate({
           to: `/workflows/${answered.workflowId}/runs/${encodeURIComponent(answered.instanceId)}`,
           search: { task: answered.taskId ?? answered.taskName } as never,
@@ -117,9 +128,8 @@ export function RunTaskPanel({ task, onClose, more, isElsewhere }: {
   const t = useTexts(TEXTS).execution;
   if (task.execution) {
     return (
-      <ExecutionPanel key={task.execution.id} executionId={task.execution.id} title={task.taskName} onClose={onClose}
-        more={more} isElsewhere={isElsewhere ?? false}
-        attempt={`${task.execution.attempt} ${isActive(task.execution.status)}`} />
+      <ExecutionPanel key={task.execution.id} executionId={task.execution.id} listed={task.execution} onClose={onClose}
+        more={more} isElsewhere={isElsewhere ?? false} />
     );
   }
   return (

@@ -7,8 +7,9 @@ import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Select } from "../../ui/controls";
 import { Empty, Facts, Failure, Loaded, Section, State, Time } from "../../ui/page";
-import { useWorkflow, type WorkflowDetail } from "../workflows/data";
+import { useChoices, useWorkflow, type WorkflowDetail } from "../workflows/data";
 import { RunLink, Trigger, WorkflowLink } from "../workflows/parts";
+import { WorkflowSelect } from "../workflows/WorkflowSelect";
 import { BUSY_MS, fetchRun, isActive, type Run, type RunDetail, taskKey } from "./data";
 import { RunTaskPanel } from "./ExecutionPanel";
 import { Glyph } from "./Glyph";
@@ -17,16 +18,11 @@ import { inOrder } from "./order";
 import { TEXTS } from "./texts";
 
 const COUNTS = [10, 25, 50, 100] as const;
-const ALL = 500;
 
 export function GridTab() {
   const t = useTexts(TEXTS).grid;
   const { text, set } = useAddress();
-  const workflows = useQuery({
-    queryKey: ["workflows", "list", { pageSize: ALL }],
-    queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", { params: { query: { pageSize: ALL } } })),
-    staleTime: 30_000,
-  });
+  const workflows = useChoices("");
   // Without a choice: the workflow that ran last.
   const lastRun = (one: Schemas["Workflow"]) => one.latestExecution?.createdAt ?? "";
   const ran = [...(workflows.data?.records ?? [])].sort((one, other) => lastRun(other).localeCompare(lastRun(one)));
@@ -36,9 +32,8 @@ export function GridTab() {
       {(page) => (page.records.length === 0 ? <Empty icon="workflow" title={t.noWorkflow}><Link to="/workflows">{t.noWorkflowLead}</Link></Empty> : (
         <>
           <div className="filters">
-            <Select label={t.workflow} value={String(id)}
-              onChange={(value) => set({ workflow: Number(value), run: undefined, task: undefined, page: undefined }, true)}
-              choices={page.records.map((one) => ({ value: String(one.id), label: one.name }))} />
+            <WorkflowSelect label={t.workflow} value={id ?? null}
+              onChange={(workflow) => set({ workflow: workflow ?? undefined, run: undefined, task: undefined, page: undefined }, true)} />
           </div>
           {id !== undefined && <WorkflowGrid key={id} id={id} />}
         </>
@@ -71,7 +66,7 @@ function WorkflowGrid({ id }: { id: number }) {
       // Read again when the list says that the run has changed; one that has ended does not.
       queryKey: ["run-details", id, run.instanceId, run.status, run.endTime],
       queryFn: () => fetchRun(id, run.instanceId),
-      staleTime: isActive(run.status) ? 0 : Infinity,
+      staleTime: isActive(run.status) ? 0 : ("static" as const),
       refetchInterval: isActive(run.status) ? BUSY_MS : (false as const),
     })),
   });

@@ -2,7 +2,7 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
-import { useTexts } from "../../i18n";
+import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
 import { Empty, Failure, Loaded, Loading, Page, State, Time } from "../../ui/page";
@@ -19,20 +19,38 @@ interface Waiting {
   isRetry: boolean;
 }
 
-const ALL = 500;
+/** At most so many pages of each kind are read. */
+const PAGE_SIZE = 100;
+const PAGES_MAX = 5;
+
+/** The workflows whose publication waits, or failed, and how many there are. */
+async function withPublication(publishStatus: "pending" | "failed") {
+  const records: Schemas["Workflow"][] = [];
+  for (let pageNum = 1; ; pageNum += 1) {
+    const query = { publishStatus, pageNum, pageSize: PAGE_SIZE };
+    const page = await data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", { params: { query } }));
+    records.push(...page.records);
+    if (page.records.length < PAGE_SIZE || pageNum === PAGES_MAX) return { records, total: page.total };
+  }
+}
 
 export default function ApprovalsPage() {
   const t = useTexts(TEXTS);
   const a = t.approvals;
   const may = useMay();
+  const format = useFormat();
   const { text, set } = useAddress();
   // The list says which workflows wait; each of them says for what.
   const list = useQuery({
-    queryKey: ["workflows", "list", { pageSize: ALL }],
-    queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", { params: { query: { pageSize: ALL } } })),
+    queryKey: ["workflows", "with-publication"],
+    queryFn: () => Promise.all([withPublication("pending"), withPublication("failed")]),
     refetchInterval: 15_000,
   });
-  const wanted = (list.data?.records ?? []).filter((one) => one.publishStatus === "pending" || one.publishStatus === "failed");
+  const lists = list.data ?? [];
+  // Each once, also if it moves from one page or list to another while they are read.
+  const wanted = [...new Map(lists.flatMap((one) => one.records).map((one) => [one.id, one])).values()];
+  const total = lists.reduce((sum, one) => sum + one.total, 0);
+  const isCut = lists.some((one) => one.total > one.records.length);
   const details = useQueries({
     queries: wanted.map(({ id, publishStatus }) => ({
       queryKey: ["workflows", id],
@@ -54,6 +72,7 @@ export default function ApprovalsPage() {
         {() => (
           <>
             <Failure error={error} />
+            {isCut && <p className="small">{a.cut(format.number(wanted.length), format.number(total))}</p>}
             {details.some((one) => one.isPending) ? <Loading /> : (
               <DataTable<Waiting> label={a.title} rows={waiting} keyOf={(one) => String(one.publication.recordId)}
                 empty={<Empty icon="check" title={a.none}>{a.noneLead}</Empty>} columns={[

@@ -28,7 +28,7 @@ export function BackfillProgress({ code }: { code: string }) {
       params: { path: { code }, query: { offset: (page - 1) * PAGE } },
     })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => (state.data && !isActive(state.data.state) ? false : BUSY_MS),
+    refetchInterval: ({ state }) => (state.data && isActive(state.data.state) ? BUSY_MS : false),
   });
   const cancel = useChange(() => data(api.POST("/api/v1/backfills/{code}/cancel", {
     params: { path: { code } },

@@ -7,6 +7,7 @@ import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
 import { TimeField } from "../../ui/fields";
+import { useLeaving } from "../../ui/leaving";
 import { Empty, Facts, Failure, Section } from "../../ui/page";
 import { BackfillList } from "./BackfillList";
 import { BackfillProgress } from "./BackfillProgress";
@@ -27,6 +28,12 @@ interface Form {
   isAllLevels: boolean;
   order: Schemas["ExecutionOrder"];
   failureStrategy: Schemas["FailureStrategy"];
+}
+
+/** A form, and what it would run. */
+interface Looked {
+  form: Form;
+  preview: Preview;
 }
 
 const FIRST: Form = {
@@ -59,25 +66,34 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
   const client = useQueryClient();
   const [form, setForm] = useState(FIRST);
   // A change of the form makes the preview one of something else.
-  const [shown, setShown] = useState<{ form: Form; preview: Preview } | null>(null);
+  const [shown, setShown] = useState<Looked | null>(null);
+  // What was started is not lost: it asks again only after a change.
+  const [started, setStarted] = useState(FIRST);
+  const leaving = useLeaving(form !== started);
   const change = (members: Partial<Form>) => setForm({ ...form, ...members });
   const params = { path: { id: workflow.id } };
   const preview = useMutation({
-    mutationFn: () => data<Preview>(api.POST("/api/v1/workflows/{id}/backfill/preview", { params, body: bodyOf(form) })),
-    onSuccess: (made) => setShown({ form, preview: made }),
+    mutationFn: (asked: Form) => data<Preview>(api.POST("/api/v1/workflows/{id}/backfill/preview", { params, body: bodyOf(asked) })),
+    onSuccess: (made, asked) => setShown({ form: asked, preview: made }),
     onError: () => setShown(null),
   });
   const start = useMutation({
-    mutationFn: (token: string) => data<string>(api.POST("/api/v1/workflows/{id}/backfill", {
-      params, body: { ...bodyOf(form), previewToken: token },
+    mutationFn: (wanted: Looked) => data<string>(api.POST("/api/v1/workflows/{id}/backfill", {
+      params, body: { ...bodyOf(wanted.form), previewToken: wanted.preview.previewToken },
     })),
-    onSuccess: async (code) => {
-      setShown(null);
-      onStarted(code);
-      await Promise.all([["backfills"], ["executions"]].map((queryKey) => client.invalidateQueries({ queryKey })));
+    onSuccess: () => {
+      for (const first of ["backfills", "executions"]) void client.invalidateQueries({ queryKey: [first] });
     },
   });
-  const current = shown?.form === form ? shown.preview : null;
+  // What follows the press is done only if the form is still shown.
+  const press = (wanted: Looked) => start.mutate(wanted, {
+    onSuccess: (code) => {
+      setShown(null);
+      setStarted(wanted.form);
+      onStarted(code);
+    },
+  });
+  const current = shown?.form === form ? shown : null;
   const hasChanged = start.error instanceof Failed && start.error.status === 409;
   return (
     <Section title={t.title}>
@@ -116,18 +132,19 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
       </div>
       <Failure error={preview.error ?? start.error} />
       {hasChanged && <p className="small">{t.previewAgain}</p>}
-      {current && <Shown preview={current} workflowId={workflow.id} />}
+      {current && <Shown preview={current.preview} workflowId={workflow.id} />}
       <div className="actions">
         <Button kind={current ? "plain" : "primary"} isBusy={preview.isPending} onPress={() => {
           start.reset();
-          preview.mutate();
+          preview.mutate(form);
         }}>{t.preview}</Button>
         {current && (
-          <Button kind="primary" icon="run" isBusy={start.isPending} onPress={() => start.mutate(current.previewToken)}>
-            {t.start(current.total * current.runsPerDate)}
+          <Button kind="primary" icon="run" isBusy={start.isPending} onPress={() => press(current)}>
+            {t.start(current.preview.total * current.preview.runsPerDate)}
           </Button>
         )}
       </div>
+      {leaving}
     </Section>
   );
 }

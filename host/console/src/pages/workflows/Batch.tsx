@@ -6,7 +6,7 @@ import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, TextField } from "../../ui/controls";
 import { Failure, Tag } from "../../ui/page";
-import { outdate, saveFile, type Workflow } from "./data";
+import { outdate, saveExport, type Workflow } from "./data";
 import { TEXTS } from "./texts";
 
 type Action = "online" | "offline" | "publish" | "export";
@@ -17,6 +17,7 @@ interface Outcome {
   error: { message: string } | null;
 }
 
+/** It stays while nothing is selected: an outcome may take the selected rows out of the list's filter. */
 export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; onDone: () => void }) {
   const t = useTexts(TEXTS);
   const may = useMay();
@@ -24,10 +25,11 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
   const [busy, setBusy] = useState<Action | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [comment, setComment] = useState<string | null>(null);
+  // Those that the dialog asks about, whatever the list behind it shows meanwhile.
+  const [submitted, setSubmitted] = useState<readonly Workflow[]>([]);
   const [outcomes, setOutcomes] = useState<{ action: Action; results: Outcome[]; names: Map<number, string> } | null>(null);
-  const workflowIds = workflows.map((one) => one.id);
 
-  const send = async (action: Action): Promise<Outcome[]> => {
+  const send = async (action: Action, workflowIds: number[]): Promise<Outcome[]> => {
     const body = { workflowIds };
     if (action === "online") return (await data(api.POST("/api/v1/workflows/batch/online", { body }))).results as Outcome[];
     if (action === "offline") return (await data(api.POST("/api/v1/workflows/batch/offline", { body }))).results as Outcome[];
@@ -35,16 +37,16 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
       return (await data(api.POST("/api/v1/workflows/batch/publish", { body: { workflowIds, comment: comment?.trim() || null } }))).results as Outcome[];
     }
     const { results } = await data(api.POST("/api/v1/workflows/batch/export", { body }));
-    for (const one of results) if (one.data) saveFile(one.data.fileName, `${JSON.stringify(one.data.content, null, 2)}\n`);
+    for (const one of results) if (one.data) saveExport(one.data);
     return results as Outcome[];
   };
-  const run = async (action: Action) => {
+  const run = async (action: Action, wanted = workflows) => {
     setBusy(action);
     setError(null);
     try {
-      const results = await send(action);
+      const results = await send(action, wanted.map((one) => one.id));
       setComment(null);
-      setOutcomes({ action, results, names: new Map(workflows.map((one) => [one.id, one.name])) });
+      setOutcomes({ action, results, names: new Map(wanted.map((one) => [one.id, one.name])) });
       if (action !== "export") await outdate(client);
     } catch (reason) {
       setError(reason);
@@ -53,21 +55,30 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
     }
   };
   return (
-    <div className="workflows-batch" role="group" aria-label={t.selected(workflows.length)}>
-      <span className="strong">{t.selected(workflows.length)}</span>
-      {may("bringSchedulesOnline") && <Button isBusy={busy === "online"} onPress={() => void run("online")}>{t.bringOnline}</Button>}
-      {may("takeSchedulesOffline") && <Button isBusy={busy === "offline"} onPress={() => void run("offline")}>{t.takeOffline}</Button>}
-      {may("publishWorkflows") && <Button onPress={() => setComment("")}>{t.submitMany}</Button>}
-      {may("exportWorkflows") && <Button icon="download" isBusy={busy === "export"} onPress={() => void run("export")}>{t.export}</Button>}
-      <Button kind="quiet" onPress={onDone}>{t.clearSelection}</Button>
-      {comment === null && <Failure error={error} />}
+    <>
+      {workflows.length > 0 && (
+        <div className="workflows-batch" role="group" aria-label={t.selected(workflows.length)}>
+          <span className="strong">{t.selected(workflows.length)}</span>
+          {may("bringSchedulesOnline") && <Button isBusy={busy === "online"} onPress={() => void run("online")}>{t.bringOnline}</Button>}
+          {may("takeSchedulesOffline") && <Button isBusy={busy === "offline"} onPress={() => void run("offline")}>{t.takeOffline}</Button>}
+          {may("publishWorkflows") && (
+            <Button onPress={() => {
+              setSubmitted(workflows);
+              setComment("");
+            }}>{t.submitMany}</Button>
+          )}
+          {may("exportWorkflows") && <Button icon="download" isBusy={busy === "export"} onPress={() => void run("export")}>{t.export}</Button>}
+          <Button kind="quiet" onPress={onDone}>{t.clearSelection}</Button>
+          {comment === null && <Failure error={error} />}
+        </div>
+      )}
       <Dialog title={t.submitMany} isOpen={comment !== null} onClose={() => setComment(null)}>
-        <p>{t.submitManyLead(workflows.length)}</p>
+        <p>{t.submitManyLead(submitted.length)}</p>
         <TextField label={t.comment} value={comment ?? ""} onChange={setComment} autoFocus />
         <Failure error={error} />
         <Actions>
           <Button onPress={() => setComment(null)}>{t.cancel}</Button>
-          <Button kind="primary" isBusy={busy === "publish"} onPress={() => void run("publish")}>{t.submit}</Button>
+          <Button kind="primary" isBusy={busy === "publish"} onPress={() => void run("publish", submitted)}>{t.submit}</Button>
         </Actions>
       </Dialog>
       <Dialog title={t.outcome} isOpen={outcomes !== null} onClose={() => setOutcomes(null)}>
@@ -81,6 +92,6 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
         </ul>
         <Actions><Button kind="primary" onPress={() => setOutcomes(null)}>{t.close}</Button></Actions>
       </Dialog>
-    </div>
+    </>
   );
 }

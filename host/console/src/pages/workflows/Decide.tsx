@@ -1,15 +1,14 @@
 /** A publication that waits for a decision, or whose deployment failed: what it changes, and approve or reject. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { api, data, Failed, type Schemas } from "../../api/client";
+import { api, data, Failed } from "../../api/client";
 import { useMay, useMe } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, TextArea } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { useLeaving } from "../../ui/leaving";
 import { Facts, Failure, Loaded, Section, Time } from "../../ui/page";
-import { ComparisonView } from "./Comparison";
-import { type Comparison, outdate, type Publication, type WorkflowDetail } from "./data";
-import { useNames } from "./names";
+import { outdate, type Publication, usePublicationPreview, type WorkflowDetail } from "./data";
 import { PreviewView } from "./Preview";
 import { TEXTS } from "./texts";
 
@@ -25,6 +24,10 @@ export function Decide({ workflow, publication, isRetry, title }: {
   const [comment, setComment] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState<"APPROVED" | "REJECTED" | null>(null);
+  // What is approved is the version that was submitted, also where another one is current by now.
+  const preview = usePublicationPreview(workflow, publication.version);
+  // On the page of approvals another workflow takes its place.
+  const leaving = useLeaving(comment.trim() !== "", ["tab", "workflow"]);
   const decide = async (status: "APPROVED" | "REJECTED") => {
     setBusy(status);
     setError(null);
@@ -32,6 +35,7 @@ export function Decide({ workflow, publication, isRetry, title }: {
       await data(api.POST("/api/v1/workflows/{id}/publish/{recordId}/approve", {
         params: { path: { id: workflow.id, recordId: publication.recordId } }, body: { status, comment: comment.trim() || null },
       }));
+      setComment("");
       await outdate(client);
     } catch (reason) {
       setError(reason);
@@ -56,11 +60,11 @@ export function Decide({ workflow, publication, isRetry, title }: {
       {publication.version !== workflow.currentVersion && (
         <div className="note"><Icon name="warning" /><p>{t.olderVersion(publication.version, workflow.currentVersion)}</p></div>
       )}
-      <WhatChanges workflow={workflow} publication={publication} />
+      <Loaded query={preview}>{(shown) => <PreviewView preview={shown} before={workflow.publishedVersion} />}</Loaded>
       {may("decidePublication") ? (
         <>
           {isOwn && <div className="note"><Icon name="key" /><p>{t.ownLead}</p></div>}
-          <TextArea label={t.decisionComment} value={comment} onChange={setComment} rows={2} />
+          <TextArea label={t.decisionComment} value={comment} onChange={setComment} rows={2} isDisabled={busy !== null} />
           {error instanceof Failed && error.code === "four_eyes"
             ? (
               <div className="note failure" role="alert">
@@ -81,33 +85,7 @@ export function Decide({ workflow, publication, isRetry, title }: {
           </div>
         </>
       ) : <p className="small">{t.needsApprover}</p>}
+      {leaving}
     </Section>
   );
-}
-
-/** The submitted version against what runs; with warnings and errors where it is still the current one. */
-function WhatChanges({ workflow, publication }: { workflow: WorkflowDetail; publication: Publication }) {
-  const t = useTexts(TEXTS);
-  const { id, publishedVersion } = workflow;
-  const isCurrent = publication.version === workflow.currentVersion || publishedVersion === null;
-  const preview = useQuery({
-    queryKey: ["workflows", id, "publish-preview", workflow.currentVersion, publishedVersion],
-    queryFn: () => data<Schemas["PublicationPreview"]>(api.GET("/api/v1/workflows/{id}/publish/preview", { params: { path: { id } } })),
-    enabled: isCurrent,
-  });
-  const compared = useQuery({
-    queryKey: ["workflows", id, "compare", publishedVersion, publication.version],
-    queryFn: () => data<Comparison>(api.POST("/api/v1/workflows/{id}/versions/compare", {
-      params: { path: { id } }, body: { v1: publishedVersion!, v2: publication.version },
-    })),
-    enabled: !isCurrent,
-  });
-  const names = useNames(compared.data);
-  return isCurrent
-    ? <Loaded query={preview}>{(shown) => <PreviewView preview={shown} before={publishedVersion} />}</Loaded>
-    : (
-      <Loaded query={compared}>
-        {(comparison) => <ComparisonView comparison={comparison} before={t.publication.running(publishedVersion!)} after={t.versions.version(publication.version)} {...names} />}
-      </Loaded>
-    );
 }

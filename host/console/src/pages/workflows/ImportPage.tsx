@@ -10,11 +10,12 @@ import { Button, SearchField, Select, Tabs, TextField } from "../../ui/controls"
 import { Editor } from "../../ui/editor";
 import { ComboField } from "../../ui/fields";
 import { Empty, Failure, Loaded, Page, Section, State } from "../../ui/page";
+import { useSettled } from "../../ui/settled";
 import { DataTable, Pager } from "../../ui/table";
+import { useTyped } from "../../ui/typed";
 import { outdate, useEngines } from "./data";
 import { ImportPreview } from "./ImportPreview";
 import { WorkflowLink } from "./parts";
-import { useSettled } from "./TaskTables";
 import { TEXTS } from "./texts";
 
 type Body = Schemas["ImportWorkflow"];
@@ -37,11 +38,10 @@ export function ImportPage() {
     mutationFn: () => data<Schemas["ImportedView"]>(api.POST("/api/v1/workflows/import/commit", {
       body: { ...shown!.body, previewToken: shown!.preview.previewToken },
     })),
-    onSuccess: async (made) => {
-      await outdate(client);
-      await navigate({ to: `/workflows/${made.workflowId}` });
-    },
+    onSuccess: () => outdate(client),
   });
+  // Only if the page is still shown by then.
+  const take = () => commit.mutate(undefined, { onSuccess: (made) => void navigate({ to: `/workflows/${made.workflowId}` }) });
   const look = (body: Body) => {
     commit.reset();
     preview.mutate(body);
@@ -67,7 +67,7 @@ export function ImportPage() {
           <ImportPreview preview={shown.preview} />
           <Failure error={commit.error} />
           <div className="actions">
-            <Button kind="primary" isDisabled={!shown.preview.canImport} isBusy={commit.isPending} onPress={() => commit.mutate()}>
+            <Button kind="primary" isDisabled={!shown.preview.canImport} isBusy={commit.isPending} onPress={take}>
               {shown.body.workflowId ? i.commitVersion : i.commit}
             </Button>
             {!shown.preview.canImport && <span className="small">{i.cannot}</span>}
@@ -138,13 +138,13 @@ function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
   const engines = useEngines().data ?? [];
   const engine = text("engine") || "local";
   const keyword = text("keyword");
-  const asked = useSettled(keyword, 300);
+  const [typed, setTyped] = useTyped("keyword", ["page"]);
   const page = number("page", 1);
   const [target, setTarget] = useState<Target>({ name: "", workflowId: null, engine: "" });
   const query = useQuery({
-    queryKey: ["workflows", "importable", engine, asked, page],
+    queryKey: ["workflows", "importable", engine, keyword, page],
     queryFn: () => data<Schemas["PageOfImportableWorkflow"]>(api.GET("/api/v1/workflows/import/scheduler", {
-      params: { query: { schedulerEngine: engine, pageNum: page, pageSize: PAGE, ...(asked ? { keyword: asked } : {}) } },
+      params: { query: { schedulerEngine: engine, pageNum: page, pageSize: PAGE, ...(keyword ? { keyword } : {}) } },
     })),
     placeholderData: (before) => before,
   });
@@ -156,7 +156,7 @@ function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
           set({ engine: value, page: undefined }, true);
           onChange();
         }} />
-        <SearchField label={t.searchByName} value={keyword} onChange={(value) => set({ keyword: value, page: undefined })} />
+        <SearchField label={t.searchByName} value={typed} onChange={setTyped} />
       </div>
       <TargetFields target={target} isFromEngine onChange={(next) => {
         setTarget(next);

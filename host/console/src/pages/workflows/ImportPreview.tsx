@@ -1,12 +1,12 @@
 /** What an import would do: its tasks and their order, tables that the catalogue has or has not, errors and warnings. */
+import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Graph } from "../../ui/graph";
-import { Icon } from "../../ui/icons";
 import { Tag } from "../../ui/page";
 import { ComparisonView } from "./Comparison";
 import { useNames } from "./names";
-import { TableLink } from "./parts";
+import { Problems, TableLink } from "./parts";
 import { TEXTS } from "./texts";
 
 export function ImportPreview({ preview }: { preview: Schemas["ImportPreview"] }) {
@@ -16,8 +16,8 @@ export function ImportPreview({ preview }: { preview: Schemas["ImportPreview"] }
   const names = useNames(preview.changes ?? undefined);
   return (
     <div className="stack">
-      <Problems title={i.errors} problems={preview.errors} isBad />
-      <Problems title={i.warnings} problems={preview.warnings} />
+      <Problems title={i.errors} problems={preview.errors.map(written)} isBad />
+      <Problems title={i.warnings} problems={preview.warnings.map(written)} />
       <h3>{i.tables}</h3>
       <div className="columns">
         <div>
@@ -59,15 +59,6 @@ export function ImportPreview({ preview }: { preview: Schemas["ImportPreview"] }
   );
 }
 
-function Problems({ title, problems, isBad }: { title: string; problems: readonly Schemas["ImportProblem"][]; isBad?: boolean }) {
-  if (problems.length === 0) return null;
-  return (
-    <div className={isBad ? "note failure" : "note"}>
-      <Icon name="warning" />
-      <div>
-        <p className="strong">{title}</p>
-        <ul>{problems.map((one, place) => <li key={place}>{one.field && <code>{one.field}</code>} {one.message}</li>)}</ul>
-      </div>
-    </div>
-  );
+function written({ field, message }: Schemas["ImportProblem"]): ReactNode {
+  return <>{field && <code>{field}</code>} {message}</>;
 }

@@ -1,14 +1,15 @@
 /** The publication desk: submit, decide, and what was published before. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
+import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, TextArea } from "../../ui/controls";
+import { useLeaving } from "../../ui/leaving";
 import { Empty, Facts, Failure, Loaded, Section, State, Time } from "../../ui/page";
 import { DataTable } from "../../ui/table";
 import { Decide } from "./Decide";
-import { failedDeployment, outdate, type Publication, underReview, type WorkflowDetail } from "./data";
+import { failedDeployment, outdate, type Publication, underReview, usePublicationPreview, type WorkflowDetail } from "./data";
 import { Decision } from "./parts";
 import { PreviewView } from "./Preview";
 import { TEXTS } from "./texts";
@@ -66,11 +67,8 @@ function Submit({ workflow }: { workflow: WorkflowDetail }) {
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const { id } = workflow;
-  const preview = useQuery({
-    queryKey: ["workflows", id, "publish-preview", workflow.currentVersion, workflow.publishedVersion],
-    queryFn: () => data<Schemas["PublicationPreview"]>(api.GET("/api/v1/workflows/{id}/publish/preview", { params: { path: { id } } })),
-    enabled: workflow.tasks.length > 0,
-  });
+  const preview = usePublicationPreview(workflow, workflow.currentVersion, workflow.tasks.length > 0);
+  const leaving = useLeaving(comment.trim() !== "");
   const submit = async () => {
     setBusy(true);
     setError(null);
@@ -98,7 +96,7 @@ function Submit({ workflow }: { workflow: WorkflowDetail }) {
             <PreviewView preview={shown} before={workflow.publishedVersion} />
             {may("publishWorkflow") && (!shown.identical || shown.firstDeployment || workflow.publishStatus !== "published") && (
               <>
-                <TextArea label={t.comment} value={comment} onChange={setComment} rows={2} hint={t.commentHint} />
+                <TextArea label={t.comment} value={comment} onChange={setComment} rows={2} hint={t.commentHint} isDisabled={isBusy} />
                 <Failure error={error} />
                 <div className="actions">
                   <Button kind="primary" isBusy={isBusy} isDisabled={!shown.canPublish} onPress={() => void submit()}>{t.submit}</Button>
@@ -109,6 +107,7 @@ function Submit({ workflow }: { workflow: WorkflowDetail }) {
           </>
         )}
       </Loaded>
+      {leaving}
     </Section>
   );
 }

@@ -1,16 +1,16 @@
 /** When a workflow runs: its cron expression, with the times that follow from it while it is typed. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, data, type Schemas } from "../../api/client";
+import { api, data, ifMatch, type Schemas } from "../../api/client";
 import { useMay, useMe } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, Select, TextField } from "../../ui/controls";
 import { ComboField, TimeField } from "../../ui/fields";
 import { Icon } from "../../ui/icons";
-import { errorOf, Section, State } from "../../ui/page";
-import { ifMatch, inZone, type WorkflowDetail } from "./data";
+import { errorOf, Failure, Section, State } from "../../ui/page";
+import { useSettled } from "../../ui/settled";
+import { inZone, type WorkflowDetail } from "./data";
 import { SaveRow, useDraft, WithTag } from "./saving";
-import { useSettled } from "./TaskTables";
 import { TEXTS } from "./texts";
 
 const PAUSE_MS = 300;
@@ -45,23 +45,26 @@ function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
   const draft = useDraft(standing, tag);
   const { form, change, error } = draft;
   const isReadOnly = !may("setSchedule");
+  const isLocked = isReadOnly || draft.isBusy;
   const zones = useMemo(() => Intl.supportedValuesOf("timeZone").concat("Etc/UTC").map((value) => ({ value, label: value })), []);
   const body = {
     crontab: form.crontab.trim(), timezone: form.timezone.trim() || null, startTime: form.startTime || null, endTime: form.endTime || null,
     failureStrategy: form.failureStrategy, warningType: form.warningType,
   };
   const asked = useSettled(JSON.stringify(body), PAUSE_MS);
+  const askedBody = JSON.parse(asked) as Schemas["SetSchedule"];
   const preview = useQuery({
     queryKey: ["workflows", id, "schedule-preview", asked],
     queryFn: () => data<Schemas["SchedulePreview"]>(api.POST("/api/v1/workflows/{id}/schedule/preview", {
-      params: { path: { id } }, body: JSON.parse(asked) as Schemas["SetSchedule"],
+      params: { path: { id } }, body: askedBody,
     })),
-    enabled: form.crontab.trim() !== "",
+    enabled: askedBody.crontab !== "",
     placeholderData: keepPreviousData,
     retry: false,
   });
   // A refusal while typing and one of saving are shown at the same fields.
   const wrong = (name: string) => errorOf(preview.error, name) ?? errorOf(error, name);
+  const isAtField = ["crontab", "timezone", "startTime", "endTime"].some((name) => errorOf(preview.error, name) !== undefined);
   const save = () => draft.save((over) => data(api.PUT("/api/v1/workflows/{id}/schedule", {
     params: { path: { id }, header: ifMatch(over) }, body,
   })));
@@ -76,34 +79,35 @@ function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
           </div>
         )}
         <TextField label={s.crontab} value={form.crontab} onChange={(crontab) => change({ crontab })}
-          isDisabled={isReadOnly} hint={s.crontabHint}
+          isDisabled={isLocked} hint={s.crontabHint}
           placeholder="0 10 4 * * ? *" error={form.crontab.trim() === "" ? undefined : wrong("crontab")} />
         {!isReadOnly && (
           <div className="workflows-presets" role="group" aria-label={s.examples}>
-            {s.presets.map(([label, crontab]) => <Button key={crontab} kind="quiet" onPress={() => change({ crontab })}>{label}</Button>)}
+            {s.presets.map(([label, crontab]) => <Button key={crontab} kind="quiet" isDisabled={isLocked} onPress={() => change({ crontab })}>{label}</Button>)}
           </div>
         )}
         <div className="workflows-form">
           <ComboField label={s.zone} value={form.timezone} onChange={(timezone) => change({ timezone })} choices={zones}
-            isDisabled={isReadOnly} error={wrong("timezone")} />
+            isDisabled={isLocked} error={wrong("timezone")} />
           <TimeField label={s.start} value={form.startTime} onChange={(startTime) => change({ startTime })}
-            isDisabled={isReadOnly} error={wrong("startTime")}
+            isDisabled={isLocked} error={wrong("startTime")}
             hint={s.serverTime(serverZone)} />
           <TimeField label={s.end} value={form.endTime} onChange={(endTime) => change({ endTime })}
-            isDisabled={isReadOnly} error={wrong("endTime")} />
+            isDisabled={isLocked} error={wrong("endTime")} />
           <Select label={t.failureStrategy} value={form.failureStrategy}
-            onChange={(failureStrategy) => change({ failureStrategy })} isDisabled={isReadOnly}
+            onChange={(failureStrategy) => change({ failureStrategy })} isDisabled={isLocked}
             choices={(["CONTINUE", "END"] as const).map((value) => ({ value, label: t.strategies[value] }))} />
           <Select label={s.warning} value={form.warningType} onChange={(warningType) => change({ warningType })}
-            isDisabled={isReadOnly} hint={s.warningHint}
+            isDisabled={isLocked} hint={s.warningHint}
             choices={(["NONE", "SUCCESS", "FAILURE", "ALL"] as const).map((value) => ({ value, label: s.warnings[value] }))} />
         </div>
         {!isReadOnly && <SaveRow draft={draft} isDisabled={form.crontab.trim() === ""} onSave={save} onReload={onReload} />}
       </Section>
       <Section title={s.next}>
         {form.crontab.trim() === "" ? <p className="small">{s.nextEmpty}</p>
-          : preview.error ? <p className="workflows-wrong" role="status">{s.nextWrong}</p>
-            : preview.data && <NextTimes preview={preview.data} serverZone={serverZone} />}
+          : isAtField ? <p className="workflows-wrong" role="status">{s.nextWrong}</p>
+            : preview.error ? <Failure error={preview.error} onRetry={() => void preview.refetch()} />
+              : preview.data && <NextTimes preview={preview.data} serverZone={serverZone} />}
       </Section>
     </div>
   );

@@ -1,10 +1,10 @@
 /** What a workflow is besides its tasks: name, engine, what simultaneous runs do, global parameters. */
-import { api, data, type Schemas } from "../../api/client";
+import { api, data, ifMatch, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, IconButton, Select, TextArea, TextField } from "../../ui/controls";
 import { errorOf, Facts, Section, Time } from "../../ui/page";
-import { ifMatch, useEngines, type WorkflowDetail } from "./data";
+import { useEngines, type WorkflowDetail } from "./data";
 import { SaveRow, useDraft, WithTag } from "./saving";
 import { TEXTS } from "./texts";
 
@@ -36,6 +36,7 @@ function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
   const draft = useDraft(standing, tag);
   const { form, change, error } = draft;
   const isReadOnly = !may("updateWorkflow");
+  const isLocked = isReadOnly || draft.isBusy;
   const setParam = (place: number, members: Partial<Schemas["GlobalParam"]>) =>
     change({ globalParams: form.globalParams.map((one, at) => (at === place ? { ...one, ...members } : one)) });
   const save = () => draft.save((over) => data(api.PUT("/api/v1/workflows/{id}", {
@@ -47,33 +48,33 @@ function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
       <Section title={s.title}>
         <div className="workflows-form">
           <TextField label={t.name} value={form.name} onChange={(name) => change({ name })} maxLength={100}
-            isDisabled={isReadOnly} error={errorOf(error, "name")} />
+            isDisabled={isLocked} error={errorOf(error, "name")} />
           <Select label={t.engine} value={form.schedulerEngine}
-            onChange={(schedulerEngine) => change({ schedulerEngine })} isDisabled={isReadOnly}
+            onChange={(schedulerEngine) => change({ schedulerEngine })} isDisabled={isLocked}
             choices={engines.map((one) => ({ value: one.name, label: one.name }))} hint={workflow.workflowCode !== null ? s.engineHint : undefined} />
-          <Select label={s.concurrency} value={form.concurrency} onChange={(concurrency) => change({ concurrency })} isDisabled={isReadOnly}
+          <Select label={s.concurrency} value={form.concurrency} onChange={(concurrency) => change({ concurrency })} isDisabled={isLocked}
             choices={(["parallel", "wait", "discard"] as const).map((value) => ({ value, label: s.concurrencies[value] }))} />
         </div>
         <TextArea label={t.description} value={form.description} onChange={(description) => change({ description })}
-          rows={2} isDisabled={isReadOnly}
+          rows={2} isDisabled={isLocked}
           error={errorOf(error, "description")} />
         <h3>{s.params}</h3>
         <p className="small">{s.paramsLead}</p>
         {form.globalParams.map((one, place) => (
           <div key={place} className="workflows-param">
-            <TextField label={s.paramName} value={one.name} onChange={(name) => setParam(place, { name })} isDisabled={isReadOnly}
+            <TextField label={s.paramName} value={one.name} onChange={(name) => setParam(place, { name })} isDisabled={isLocked}
               error={errorOf(error, `globalParams[${place}].name`)} />
-            <TextField label={s.paramValue} value={one.value} onChange={(value) => setParam(place, { value })} isDisabled={isReadOnly}
+            <TextField label={s.paramValue} value={one.value} onChange={(value) => setParam(place, { value })} isDisabled={isLocked}
               error={errorOf(error, `globalParams[${place}].value`)} />
             {!isReadOnly && (
-              <IconButton icon="bin" label={s.removeParam(one.name)}
+              <IconButton icon="bin" label={s.removeParam(one.name)} isDisabled={isLocked}
                 onPress={() => change({ globalParams: form.globalParams.filter((_, at) => at !== place) })} />
             )}
           </div>
         ))}
         {!isReadOnly && (
           <div>
-            <Button icon="plus" onPress={() => change({ globalParams: [...form.globalParams, { name: "", value: "" }] })}>
+            <Button icon="plus" isDisabled={isLocked} onPress={() => change({ globalParams: [...form.globalParams, { name: "", value: "" }] })}>
               {s.addParam}
             </Button>
           </div>

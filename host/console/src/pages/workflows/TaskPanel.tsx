@@ -1,17 +1,17 @@
 /** A task: its form for those who may change it. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
+import { type ReactNode, useState } from "react";
+import { api, data, ifMatch, isStale, type Schemas, tagged } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Confirm } from "../../ui/confirm";
 import { Button, IconButton, Select, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { Icon } from "../../ui/icons";
+import { useMounted } from "../../ui/mounted";
 import { errorOf, Failure, Loading, Section } from "../../ui/page";
-import { isStale } from "../tables/api";
 import { RunDialog } from "./dialogs";
-import { ifMatch, outdate, tagged, type Task, useDatasources, useEngines, type WorkflowDetail } from "./data";
+import { outdate, type Task, useDatasources, useEngines, type WorkflowDetail } from "./data";
 import { bodyOf, type Draft, draftOf, emptyDraft, isSame, type Kept, PRIORITIES } from "./draft";
 import { TaskTables } from "./TaskTables";
 import { TEXTS } from "./texts";
@@ -22,22 +22,26 @@ interface Props {
   task: Task | null;
   draft: Kept | null;
   onDraft: (draft: Kept | null) => void;
+  /** What the latest saving of this task found. */
+  warnings: readonly Schemas["TaskWarning"][];
+  /** Null: it is being saved again. */
+  onSaved: (saved: Schemas["SavedTaskView"] | null) => void;
   onSelect: (id: string | null) => void;
 }
 
 export function TaskPanel(props: Props) {
   const { workflow, task } = props;
   const t = useTexts(TEXTS).tasks;
-  // Whether a task's tables follow from its SQL is told by the export alone.
+  // Only the export says whether a task's tables follow from its SQL. Its key has no version: the form stays while a newer
+  // one is read. It is read for a new task too, so that it has it once it is saved.
   const isFromSql = useQuery({
-    queryKey: ["workflows", workflow.id, "export", workflow.currentVersion],
+    queryKey: ["workflows", workflow.id, "export"],
     queryFn: async () => {
       const answer = await data(api.GET("/api/v1/workflows/{id}/export-json", {
         params: { path: { id: workflow.id } },
       }) as never) as Schemas["WorkflowExport"];
       return new Map(answer.content.tasks.map((one) => [one.taskName, one.tablesFromSql]));
     },
-    enabled: task !== null,
   });
   const loaded = useQuery({
     queryKey: ["tasks", task?.id],
@@ -48,19 +52,25 @@ export function TaskPanel(props: Props) {
   const sources = useDatasources();
   const title = task?.taskName ?? t.new;
   const close = <IconButton icon="close" label={t.close} onPress={() => props.onSelect(null)} />;
-  const error = loaded.error ?? isFromSql.error ?? sources.error;
-  if (error) return <Section title={title} actions={close}><Failure error={error} onRetry={() => void loaded.refetch()} /></Section>;
-  if (!sources.data || (task !== null && (!loaded.data || !isFromSql.data))) return <Section title={title} actions={close}><Loading /></Section>;
+  const failed = [loaded, isFromSql, sources].filter((one) => one.error !== null);
+  const failure = failed[0] && <Failure error={failed[0].error} onRetry={() => failed.forEach((one) => void one.refetch())} />;
+  if (!sources.data || (task !== null && (!loaded.data || !isFromSql.data))) {
+    return <Section title={title} actions={close}>{failure ?? <Loading />}</Section>;
+  }
   const current = loaded.data?.value ?? task;
   const standing = current === null
     ? emptyDraft(String(sources.data.find((one) => one.isDefault)?.id ?? ""))
     : draftOf(current, isFromSql.data?.get(current.taskName) ?? true);
-  return <TaskForm {...props} task={current} standing={standing} tag={loaded.data?.tag} onReload={() => void loaded.refetch()} />;
+  return (
+    <TaskForm {...props} task={current} standing={standing} tag={loaded.data?.tag} failure={failure} onReload={() => void loaded.refetch()} />
+  );
 }
 
-function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onReload }: Props & {
+function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved, standing, tag, failure, onReload }: Props & {
   /** The form without a change. */
   standing: Draft; tag: string | undefined; onReload: () => void;
+  /** Why it may not be the latest. */
+  failure: ReactNode;
 }) {
   const t = useTexts(TEXTS).tasks;
   const texts = useTexts(TEXTS);
@@ -69,14 +79,17 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
   const sources = useDatasources().data ?? [];
   const engine = useEngines().data?.find((one) => one.name === workflow.schedulerEngine);
   const [error, setError] = useState<unknown>(null);
-  const [warnings, setWarnings] = useState<Schemas["TaskWarning"][]>([]);
   const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const [isRunning, setRunning] = useState(false);
+  const isMounted = useMounted();
 
   const isReadOnly = !may(task === null ? "createTask" : "updateTask") || (task?.withheld ?? false);
+  // While it is saved the form takes no change, which would be lost.
+  const isLocked = isReadOnly || isBusy;
   const form = draft?.form ?? standing;
   const change = (members: Partial<Draft>) => {
+    if (isBusy) return;
     const next = { ...form, ...members };
     // A change is based on the task as it was when its first letter was typed.
     onDraft(task !== null && isSame(next, standing) ? null : { form: next, tag: draft === null ? tag : draft.tag });
@@ -87,10 +100,13 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
   const kinds = type?.datasourceKinds ?? [];
   const fitting = sources.filter((one) => kinds.length === 0 || kinds.includes(one.kind) || String(one.id) === form.datasource);
 
+  const isDirty = draft !== null;
+  const canSave = isDirty && !isLocked && form.taskName.trim() !== "";
   const save = async () => {
+    if (!canSave) return;
     setBusy(true);
     setError(null);
-    setWarnings([]);
+    onSaved(null);
     try {
       const body = bodyOf(form);
       const saved = await data<Schemas["SavedTaskView"]>(task === null
@@ -98,17 +114,17 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
         : api.PUT("/api/v1/tasks/{id}", { params: { path: { id: task.id }, header: ifMatch(draft?.tag) }, body }));
       await outdate(client);
       onDraft(null);
-      setWarnings(saved.warnings);
-      if (task === null) onSelect(String(saved.id));
+      // The form of a new task takes no more changes: that of the task it has become takes its place.
+      if (task !== null) setBusy(false);
+      else if (isMounted.current) onSelect(String(saved.id));
+      onSaved(saved);
     } catch (reason) {
       setError(reason);
-    } finally {
       setBusy(false);
     }
   };
   const isOutdated = isStale(error);
   const field = (name: string) => errorOf(error, `task.${name}`) ?? errorOf(error, name);
-  const isDirty = draft !== null;
   return (
     <Section title={task?.taskName ?? t.new} actions={
       <>
@@ -119,19 +135,20 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
         <IconButton icon="close" label={t.close} onPress={() => onSelect(null)} />
       </>
     }>
+      {failure}
       {task?.withheld && <div className="note"><Icon name="key" /><p>{t.withheld}</p></div>}
       {task?.unresolved && <div className="note"><Icon name="warning" /><p>{t.unresolved}</p></div>}
       <div className="workflows-form">
-        <TextField label={texts.name} value={form.taskName} onChange={(taskName) => change({ taskName })} isDisabled={isReadOnly}
+        <TextField label={texts.name} value={form.taskName} onChange={(taskName) => change({ taskName })} isDisabled={isLocked}
           error={field("taskName")} autoFocus={task === null} />
-        <Select label={t.type} value={form.taskType} isDisabled={isReadOnly} {...optional("error", field("taskType"))}
+        <Select label={t.type} value={form.taskType} isDisabled={isLocked} {...optional("error", field("taskType"))}
           onChange={(taskType) => {
             const needsNone = types.find((one) => one.name === taskType)?.needsDatasource === false;
             change({ taskType, ...(needsNone ? { datasource: "" } : {}) });
           }}
           choices={[...types.map((one) => ({ value: one.name, label: one.name })), ...(type ? [] : [{ value: form.taskType, label: form.taskType }])]} />
         {(type?.needsDatasource ?? true) && (
-          <Select label={t.datasource} value={form.datasource || "none"} isDisabled={isReadOnly}
+          <Select label={t.datasource} value={form.datasource || "none"} isDisabled={isLocked}
             {...optional("error", field("datasourceId"))}
             onChange={(value) => change({ datasource: value === "none" ? "" : value })}
             choices={[
@@ -139,20 +156,20 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
               ...fitting.map((one) => ({ value: String(one.id), label: `${one.name} (${one.kind})` })),
             ]} />
         )}
-        <Select label={t.priority} value={form.priority} onChange={(priority) => change({ priority })} isDisabled={isReadOnly}
+        <Select label={t.priority} value={form.priority} onChange={(priority) => change({ priority })} isDisabled={isLocked}
           choices={PRIORITIES.map((value) => ({ value, label: t.priorities[value] }))} />
         <TextField label={t.timeout} type="number" value={form.timeout} onChange={(timeout) => change({ timeout })}
-          isDisabled={isReadOnly} error={field("timeout")} />
+          isDisabled={isLocked} error={field("timeout")} />
         <TextField label={t.retryTimes} type="number" value={form.retryTimes}
-          onChange={(retryTimes) => change({ retryTimes })} isDisabled={isReadOnly} error={field("retryTimes")} />
+          onChange={(retryTimes) => change({ retryTimes })} isDisabled={isLocked} error={field("retryTimes")} />
         <TextField label={t.retryInterval} type="number" value={form.retryInterval}
-          onChange={(retryInterval) => change({ retryInterval })} isDisabled={isReadOnly}
+          onChange={(retryInterval) => change({ retryInterval })} isDisabled={isLocked}
           error={field("retryInterval")} />
       </div>
       {!task?.withheld && (
         <Editor label={language === "sql" ? "SQL" : language === "shell" ? t.script : t.text} language={language}
-          value={form.text} isReadOnly={isReadOnly}
-          onChange={(text) => change({ text })} onRun={() => isDirty && !isReadOnly && void save()} />
+          value={form.text} isReadOnly={isLocked}
+          onChange={(text) => change({ text })} onRun={() => void save()} />
       )}
       {field("sqlContent") && <p className="workflows-wrong">{field("sqlContent")}</p>}
       <TaskTables form={form} language={language} isReadOnly={isReadOnly} onChange={change} />
@@ -177,12 +194,12 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, standing, tag, onR
       )}
       {!isReadOnly && (
         <div className="actions workflows-save">
-          {isDirty && task !== null && <Button onPress={() => onDraft(null)}>{t.discard}</Button>}
-          {task === null && <Button onPress={() => {
+          {isDirty && task !== null && <Button isDisabled={isBusy} onPress={() => onDraft(null)}>{t.discard}</Button>}
+          {task === null && <Button isDisabled={isBusy} onPress={() => {
             onDraft(null);
             onSelect(null);
           }}>{texts.cancel}</Button>}
-          <Button kind="primary" isBusy={isBusy} isDisabled={!isDirty || form.taskName.trim() === ""}
+          <Button kind="primary" isBusy={isBusy} isDisabled={!canSave && !isBusy}
             onPress={() => void save()}>
             {t.save}
           </Button>

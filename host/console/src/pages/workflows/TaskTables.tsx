@@ -1,11 +1,12 @@
 /** The tables that a task reads and writes: found in its SQL while it is typed, or given by hand. */
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Button, Select } from "../../ui/controls";
 import { ComboField } from "../../ui/fields";
 import { Failure, Tag } from "../../ui/page";
+import { useSettled } from "../../ui/settled";
 import type { Draft } from "./draft";
 import { TableLink } from "./parts";
 import { TEXTS } from "./texts";
@@ -134,14 +135,4 @@ function TableList({ label, ids, isReadOnly, onChange }: {
       )}
     </div>
   );
-}
-
-/** The value once it has not changed for so long. */
-export function useSettled<T>(value: T, ms: number): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
 }

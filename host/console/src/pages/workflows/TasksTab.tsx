@@ -1,11 +1,12 @@
 /** The tasks of a workflow: their graph, and the one that is selected beside it. */
-import { useBlocker } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
+import type { Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
-import { Actions, Button, Dialog } from "../../ui/controls";
+import { Button } from "../../ui/controls";
 import { Graph } from "../../ui/graph";
+import { useLeaving } from "../../ui/leaving";
 import { Empty } from "../../ui/page";
 import { useDatasources, type WorkflowDetail } from "./data";
 import type { Kept } from "./draft";
@@ -19,10 +20,15 @@ export function TasksTab({ workflow }: { workflow: WorkflowDetail }) {
   const sources = useDatasources().data;
   // What was typed and not saved, by task: another task may be looked at meanwhile.
   const [drafts, setDrafts] = useState<Record<string, Kept>>({});
+  // Kept here: the form of a new task gives way to that of the task it has become.
+  const [saved, setSaved] = useState<Schemas["SavedTaskView"] | null>(null);
   const selected = text("task");
   const isNew = selected === "new" && may("createTask");
   const task = workflow.tasks.find((one) => String(one.id) === selected);
-  const select = (id: string | null) => set({ task: id ?? undefined }, true);
+  const select = (id: string | null) => {
+    setSaved(null);
+    set({ task: id ?? undefined }, true);
+  };
 
   const nodes = useMemo(
     () => workflow.tasks.map((one) => ({
@@ -41,12 +47,7 @@ export function TasksTab({ workflow }: { workflow: WorkflowDetail }) {
     const { [key]: _, ...others } = before;
     return draft === null ? others : { ...others, [key]: draft };
   });
-  const hasDrafts = Object.keys(drafts).length > 0;
-  const leaving = useBlocker({
-    shouldBlockFn: ({ current, next }) => hasDrafts && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
-    enableBeforeUnload: hasDrafts,
-    withResolver: true,
-  });
+  const leaving = useLeaving(Object.keys(drafts).length > 0);
   const hasPanel = isNew || task !== undefined;
   return (
     <>
@@ -61,20 +62,11 @@ export function TasksTab({ workflow }: { workflow: WorkflowDetail }) {
         {hasPanel && (
           <TaskPanel key={isNew ? "new" : task!.id} workflow={workflow} task={isNew ? null : task!}
             draft={drafts[isNew ? "new" : task!.id] ?? null}
+            warnings={saved !== null && saved.id === task?.id ? saved.warnings : []} onSaved={setSaved}
             onDraft={keep(isNew ? "new" : String(task!.id))} onSelect={select} />
         )}
       </div>
-      <Dialog title={t.tasks.unsaved} isOpen={leaving.status === "blocked"} onClose={() => leaving.reset?.()}>
-        <p>{t.tasks.unsavedLead}</p>
-        <Actions>
-          <Button onPress={() => leaving.reset?.()}>{t.tasks.stay}</Button>
-          <Button kind="danger" onPress={() => leaving.proceed?.()}>{t.tasks.leave}</Button>
-        </Actions>
-      </Dialog>
+      {leaving}
     </>
   );
-}
-
-function tabOf(search: unknown): string | undefined {
-  return (search as { tab?: string }).tab;
 }

@@ -152,7 +152,8 @@ function Loaded({ workflow }: { workflow: WorkflowDetail }) {
         {...(isDeployed ? { typed: workflow.name, typedLabel: t.typeName(workflow.name) } : {})}
         onConfirm={async () => {
           await remove.mutateAsync(undefined);
-          await navigate({ to: "/workflows" });
+          // What was typed goes with the workflow.
+          await navigate({ to: "/workflows", ignoreBlocker: true });
         }}>
         <p>{isDeployed ? t.deleteDeployed(workflow.schedulerEngine) : t.deleteDraft}</p>
         {workflow.tasks.length > 0 && (

@@ -7,6 +7,7 @@ import { useAddress } from "../../search";
 import { Button, Checkbox, Menu, type MenuEntry, SearchField, Select } from "../../ui/controls";
 import { Empty, Failure, Loaded, Page, State, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
+import { useTyped } from "../../ui/typed";
 import { Batch } from "./Batch";
 import { CopyDialog, CreateDialog } from "./dialogs";
 import { exportWorkflow, useEngines, type Workflow } from "./data";
@@ -16,7 +17,7 @@ import { PendingRemovals } from "./PendingRemovals";
 import { TEXTS } from "./texts";
 import "./style.css";
 
-/** The server filters by name and status; the other filters need all workflows, so that a page has as many as it may. */
+/** The server does not filter by engine: that needs all workflows, so that a page has as many as it may. */
 const PAGE = 100;
 const ALL = 500;
 
@@ -38,22 +39,29 @@ function WorkflowList() {
   const [error, setError] = useState<unknown>(null);
 
   const keyword = text("keyword");
+  const [typed, setTyped] = useTyped("keyword", ["page"]);
   const status = text("status");
   const publishing = text("publishing");
   const engine = text("engine");
-  const isNarrowed = publishing !== "" || engine !== "";
+  const isNarrowed = engine !== "";
   const pageNum = isNarrowed ? 1 : number("page", 1);
   const pageSize = isNarrowed ? ALL : PAGE;
   const query = useQuery({
-    queryKey: ["workflows", "list", { keyword, status, pageNum, pageSize }],
+    queryKey: ["workflows", "list", { keyword, status, publishing, pageNum, pageSize }],
     queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", {
-      params: { query: { pageNum, pageSize, ...(keyword ? { keyword } : {}), ...(status ? { status: status as Workflow["status"] } : {}) } },
+      params: {
+        query: {
+          pageNum, pageSize, ...(keyword ? { keyword } : {}), ...(status ? { status: status as Workflow["status"] } : {}),
+          ...(publishing ? { publishStatus: publishing as Workflow["publishStatus"] } : {}),
+        },
+      },
     })),
     placeholderData: (before) => before,
     refetchInterval: 15_000,
   });
-  const fits = (one: Workflow) => (publishing === "" || one.publishStatus === publishing) && (engine === "" || one.schedulerEngine === engine);
-  const rows = useMemo(() => (query.data?.records ?? []).filter(fits), [query.data, publishing, engine]);
+  const rows = useMemo(
+    () => (query.data?.records ?? []).filter((one) => engine === "" || one.schedulerEngine === engine), [query.data, engine],
+  );
   const chosen = rows.filter((row) => selected.has(row.id));
   const filter = (change: Record<string, string>) => set({ ...change, page: undefined }, true);
   const mayBatch = (["bringSchedulesOnline", "takeSchedulesOffline", "publishWorkflows", "exportWorkflows"] as const).some((one) => may(one));
@@ -135,7 +143,7 @@ function WorkflowList() {
       },
     }] : []),
   ];
-  const hasFilters = keyword !== "" || status !== "" || isNarrowed;
+  const hasFilters = keyword !== "" || status !== "" || publishing !== "" || isNarrowed;
   const total = query.data?.total ?? 0;
   return (
     <Page title={t.workflows} lead={t.lead} actions={
@@ -145,7 +153,7 @@ function WorkflowList() {
       </>
     }>
       <div className="filters">
-        <SearchField label={t.searchByName} value={keyword} onChange={(value) => set({ keyword: value, page: undefined })} />
+        <SearchField label={t.searchByName} value={typed} onChange={setTyped} />
         <Select label={t.status} value={status || "any"} onChange={(value) => filter({ status: value === "any" ? "" : value })}
           choices={[{ value: "any", label: t.any }, ...(["online", "offline", "draft"] as const).map((value) => ({ value, label: t.statuses[value] }))]} />
         <Select label={t.publishing} value={publishing || "any"} onChange={(value) => filter({ publishing: value === "any" ? "" : value })}
@@ -157,7 +165,7 @@ function WorkflowList() {
       </div>
       {isNarrowed && total > ALL && <p className="small">{t.filterOfFirst(format.number(ALL), format.number(total))}</p>}
       <Failure error={error} />
-      {chosen.length > 0 && <Batch workflows={chosen} onDone={() => setSelected(new Set())} />}
+      <Batch workflows={chosen} onDone={() => setSelected(new Set())} />
       <Loaded query={query}>
         {() => (
           <DataTable label={t.workflows} rows={rows} columns={columns} isPage={total > pageSize} keyOf={(one) => String(one.id)} empty={

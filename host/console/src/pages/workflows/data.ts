@@ -1,6 +1,8 @@
 /** What the pages of workflows read, and small things that several of them need. */
-import { type QueryClient, useQuery } from "@tanstack/react-query";
-import { api, bare, data, type Schemas } from "../../api/client";
+import { keepPreviousData, type QueryClient, useQuery } from "@tanstack/react-query";
+import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
+import { saveFile } from "../../ui/save";
 
 export type Workflow = Schemas["Workflow"];
 export type WorkflowDetail = Schemas["WorkflowDetail"];
@@ -11,8 +13,9 @@ export type Comparison = Schemas["VersionComparison"];
 /** How often a page asks again while the server works on something. */
 export const BUSY_MS = 2_000;
 
-export function useWorkflow(id: number) {
+export function useWorkflow(id: number, isEnabled = true) {
   return useQuery({
+    enabled: isEnabled,
     queryKey: ["workflows", id],
     queryFn: () => data<WorkflowDetail>(api.GET("/api/v1/workflows/{id}", { params: { path: { id } } })),
     refetchInterval: (query) => (isMoving(query.state.data) ? BUSY_MS : false),
@@ -25,31 +28,38 @@ function isMoving(workflow: WorkflowDetail | undefined): boolean {
     && (workflow.engineState === "pending" || workflow.publications.some((one) => one.deployment?.state === "pending"));
 }
 
+/** As many as one answer has. */
+const MOST = 500;
+
+/** The workflows of a choice: those with the keyword in their name. */
+export function useChoices(keyword: string) {
+  return useQuery({
+    queryKey: ["workflows", "list", { keyword, pageSize: MOST }],
+    queryFn: () => data<Schemas["PageOfWorkflow"]>(api.GET("/api/v1/workflows", {
+      params: { query: { pageSize: MOST, ...(keyword ? { keyword } : {}) } },
+    })),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
 export function useEngines() {
   return useQuery({ queryKey: ["engines"], queryFn: () => data<Schemas["Engine"][]>(api.GET("/api/v1/engines")) });
 }
 
-/** All that a choice of data sources needs. */
 export function useDatasources() {
+  return useQuery(datasourcesQuery);
+}
+
+/** What the publication of a version would change. */
+export function usePublicationPreview({ id, publishedVersion }: WorkflowDetail, version: number, isEnabled = true) {
   return useQuery({
-    queryKey: ["datasources", "choices"],
-    queryFn: async () => (await data(api.GET("/api/v1/datasources", { params: { query: { pageSize: 500 } } }))).records,
-    staleTime: 60_000,
+    queryKey: ["workflows", id, "publish-preview", version, publishedVersion],
+    queryFn: () => data<Schemas["PublicationPreview"]>(api.GET("/api/v1/workflows/{id}/publish/preview", {
+      params: { path: { id }, query: { version } },
+    })),
+    enabled: isEnabled,
   });
-}
-
-/** A resource with its `ETag`, by which a change of something that changed meanwhile is refused. */
-export async function tagged<T>(
-  call: Promise<{ data?: { data: T }; error?: unknown; response: Response }>,
-): Promise<{ value: T; tag: string | undefined }> {
-  const answered = await call;
-  const value = (await bare(Promise.resolve(answered))).data;
-  return { value, tag: answered.response.headers.get("ETag") ?? undefined };
-}
-
-/** The header that makes a change fail with 412 if the resource has another `ETag` by now. */
-export function ifMatch(tag: string | undefined) {
-  return tag === undefined ? {} : { "If-Match": tag };
 }
 
 /** The publication that waits for a decision. */
@@ -89,21 +99,10 @@ function offsetAt(instant: number, zone: string): number {
   return Date.UTC(part.year!, part.month! - 1, part.day!, part.hour!, part.minute!, part.second!) - Math.floor(instant / 1000) * 1000;
 }
 
-/** A member of the address; one that is a number stands there as one and not in quotation marks. */
-export function asMember(text: string): string | number {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : text;
-}
-
-/** Gives the reader a file. */
-export function saveFile(name: string, text: string, type = "application/json") {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+export function saveExport({ fileName, content }: Schemas["WorkflowExport"]) {
+  saveFile(fileName, new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: "application/json" }));
 }
 
 export async function exportWorkflow(id: number) {
-  const answer = await data(api.GET("/api/v1/workflows/{id}/export-json", { params: { path: { id } } }) as never) as Schemas["WorkflowExport"];
-  saveFile(answer.fileName, `${JSON.stringify(answer.content, null, 2)}\n`);
+  saveExport(await data(api.GET("/api/v1/workflows/{id}/export-json", { params: { path: { id } } }) as never) as Schemas["WorkflowExport"]);
 }

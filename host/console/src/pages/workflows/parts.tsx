@@ -2,8 +2,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTexts } from "../../i18n";
+import { asMember } from "../../search";
+import { Icon } from "../../ui/icons";
 import { State, Tag, type Tone } from "../../ui/page";
-import { asMember } from "./data";
 import { TEXTS } from "./texts";
 import "./style.css";
 
@@ -40,6 +41,20 @@ export function PublishState({ value }: { value: string }) {
 /** What was decided about a publication. */
 export function Decision({ value }: { value: string }) {
   return <State value={value === "PENDING" ? "reviewing" : value.toLowerCase()} />;
+}
+
+/** What prevents something, or is worth knowing about it; not shown if there is none. */
+export function Problems({ title, problems, isBad }: { title: string; problems: readonly ReactNode[]; isBad?: boolean }) {
+  if (problems.length === 0) return null;
+  return (
+    <div className={isBad ? "note failure" : "note"}>
+      <Icon name="warning" />
+      <div>
+        <p className="strong">{title}</p>
+        <ul>{problems.map((one, place) => <li key={place}>{one}</li>)}</ul>
+      </div>
+    </div>
+  );
 }
 
 /** Why a run began. */

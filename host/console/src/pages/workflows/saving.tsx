@@ -1,25 +1,24 @@
 /** A form over something that stands: what was typed, and saving it, unless that has changed meanwhile. */
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { api } from "../../api/client";
+import { api, isStale, tagged } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { useLeaving } from "../../ui/leaving";
 import { Failure, Loaded } from "../../ui/page";
-import { isStale } from "../tables/api";
-import { outdate, tagged, type WorkflowDetail } from "./data";
+import { outdate, type WorkflowDetail } from "./data";
 import { TEXTS } from "./texts";
 
 /** The workflow with the tag of its state, for a form over it. */
-export function WithTag({ workflow: { id, currentVersion }, children }: {
+export function WithTag({ workflow: { id }, children }: {
   workflow: WorkflowDetail;
   children: (workflow: WorkflowDetail, tag: string | undefined, onReload: () => void) => ReactNode;
 }) {
   const query = useQuery({
-    queryKey: ["workflows", id, "tagged", currentVersion],
+    // Without the version: a change by somebody else, or a failed reading, leaves the form and what was typed.
+    queryKey: ["workflows", id, "tagged"],
     queryFn: () => tagged<WorkflowDetail>(api.GET("/api/v1/workflows/{id}", { params: { path: { id } } })),
-    // A change by somebody else leaves what was typed.
-    placeholderData: keepPreviousData,
   });
   return <Loaded query={query}>{({ value, tag }) => children(value, tag, () => void query.refetch())}</Loaded>;
 }
@@ -27,6 +26,7 @@ export function WithTag({ workflow: { id, currentVersion }, children }: {
 export interface Draft<Form> {
   form: Form;
   isChanged: boolean;
+  /** It is being saved; until then the form takes no change, which would be lost. */
   isBusy: boolean;
   error: unknown;
   change: (members: Partial<Form>) => void;
@@ -64,7 +64,7 @@ export function useDraft<Form>(standing: Form, tag: string | undefined): Draft<F
   };
 }
 
-/** Why it was not saved, and the buttons below the form. */
+/** Why it was not saved, and the buttons below the form. Asks before what was typed is left. */
 export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
   draft: Draft<Form>;
   isDisabled: boolean;
@@ -72,6 +72,7 @@ export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
   onReload: () => void;
 }) {
   const t = useTexts(TEXTS);
+  const leaving = useLeaving(draft.isChanged);
   const isOutdated = isStale(draft.error);
   return (
     <>
@@ -83,9 +84,10 @@ export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
             onReload();
           }}>{t.tasks.loadTheirs}</Button>
         )}
-        {draft.isChanged && <Button onPress={draft.discard}>{t.tasks.discard}</Button>}
+        {draft.isChanged && <Button isDisabled={draft.isBusy} onPress={draft.discard}>{t.tasks.discard}</Button>}
         <Button kind="primary" isBusy={draft.isBusy} isDisabled={isDisabled || !draft.isChanged} onPress={onSave}>{t.tasks.save}</Button>
       </div>
+      {leaving}
     </>
   );
 }

@@ -8,7 +8,7 @@ const en = {
   searchByName: "Search by name", selectAll: "Select all", select: (name: string) => `Select ${name}`, actionsOf: (name: string) => `Actions of ${name}`,
   none: "No workflow yet", noneLead: "Create one, or import one from a file or from an engine.",
   noMatch: "No workflow fits the filters", clearFilters: "Clear filters",
-  filterOfFirst: (shown: string, total: string) => `The filters by publication and engine apply to the first ${shown} of ${total} workflows. Search by name to narrow them down.`,
+  filterOfFirst: (shown: string, total: string) => `The filter by engine applies to the first ${shown} of ${total} workflows. Search by name to narrow them down.`,
   statuses: { online: "online", offline: "offline", draft: "draft" },
   publishStates: { never: "never published", pending: "under review", published: "published", failed: "deployment failed", outdated: "changed since" },
   engineStates: { in_sync: "in sync with the engine", pending: "change on its way to the engine", failed: "engine differs" } as Record<string, string>,
@@ -52,7 +52,6 @@ const en = {
     savedWith: "Saved. As it is, it cannot be published, or does less than it seems:",
     stale: "Somebody has changed this since you read it. Nothing was saved.", loadTheirs: "Discard mine and load the newer one",
     deleteOf: (name: string) => `Delete the task “${name}”`, deleteLead: "The task leaves the current version. What is deployed keeps running until the next publication.",
-    unsaved: "Unsaved changes", unsavedLead: "Tasks with changes that are not saved are marked with an asterisk. Leaving discards them.", stay: "Stay", leave: "Discard and leave",
   },
   settings: {
     title: "Definition", concurrency: "While another run is active", engineHint: "Another engine gets the workflow at the next publication.",
@@ -113,6 +112,7 @@ const en = {
     title: "Approvals", lead: "Publications of all workflows that wait for a decision, oldest first, and deployments that failed.",
     leadReader: "Publications of all workflows that wait for a decision. Deciding takes the role approver.",
     none: "Nothing waits for approval", noneLead: "Submitted publications appear here.", review: "Review", close: "Close",
+    cut: (shown: string, total: string) => `${shown} of ${total} workflows were looked at. The others are in the list of workflows, by the filter “Publication”.`,
   },
   runs: {
     title: "Runs", openGrid: "Show as a grid of runs and tasks", none: "No run yet", noneDraft: "Publish the workflow, then run it.", noneLead: "Run it now, or bring its schedule online.",
@@ -155,7 +155,7 @@ const zh: typeof en = {
   searchByName: "按名称搜索", selectAll: "全选", select: (name) => `选择 ${name}`, actionsOf: (name) => `${name} 的操作`,
   none: "还没有工作流", noneLead: "新建一个，或从文件、调度引擎导入。",
   noMatch: "没有符合筛选条件的工作流", clearFilters: "清除筛选",
-  filterOfFirst: (shown, total) => `发布状态和引擎的筛选只作用于前 ${shown} 个工作流（共 ${total} 个），可先按名称缩小范围。`,
+  filterOfFirst: (shown, total) => `引擎的筛选只作用于前 ${shown} 个工作流（共 ${total} 个），可先按名称缩小范围。`,
   statuses: { online: "上线", offline: "下线", draft: "草稿" },
   publishStates: { never: "未发布", pending: "待审批", published: "已发布", failed: "部署失败", outdated: "有未发布的更改" },
   engineStates: { in_sync: "与引擎一致", pending: "变更正在同步到引擎", failed: "与引擎不一致" },
@@ -199,7 +199,6 @@ const zh: typeof en = {
     savedWith: "已保存。但目前无法发布，或实际作用少于预期：",
     stale: "您读取之后有人修改了内容，本次更改未保存。", loadTheirs: "放弃我的更改并加载最新内容",
     deleteOf: (name) => `删除任务“${name}”`, deleteLead: "任务将从当前版本中移除。已部署的内容在下次发布之前照常运行。",
-    unsaved: "有未保存的更改", unsavedLead: "带星号的任务有未保存的更改，离开后会丢失。", stay: "留在此页", leave: "放弃并离开",
   },
   settings: {
     title: "定义", concurrency: "已有运行时", engineHint: "更换引擎后，下次发布时生效。",
@@ -260,6 +259,7 @@ const zh: typeof en = {
     title: "审批", lead: "所有工作流中等待审批的发布（最早的在前），以及部署失败的发布。",
     leadReader: "所有工作流中等待审批的发布。审批需要 approver 角色。",
     none: "没有待审批的发布", noneLead: "提交的发布会出现在这里。", review: "查看", close: "收起",
+    cut: (shown, total) => `只查看了 ${shown} 个工作流（共 ${total} 个）。其余的可在工作流列表中按“发布状态”筛选。`,
   },
   runs: {
     title: "运行", openGrid: "以运行与任务的网格显示", none: "还没有运行", noneDraft: "发布工作流后即可运行。", noneLead: "立即运行，或将调度上线。",
