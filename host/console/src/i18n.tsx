@@ -1,5 +1,6 @@
 /** Two languages. Each folder of pages has its own texts, in both. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { I18nProvider } from "react-aria-components";
 
 export type Language = "en" | "zh";
 
@@ -14,6 +15,9 @@ const Current = createContext<{ language: Language; setLanguage: (language: Lang
   setLanguage: () => undefined,
 });
 
+/** By which numbers and times are written. */
+const LOCALES: Record<Language, string> = { en: "en-GB", zh: "zh-CN" };
+
 function first(): Language {
   const kept = localStorage.getItem(KEY);
   if (kept === "en" || kept === "zh") return kept;
@@ -27,7 +31,11 @@ export function LanguageProvider({ children }: { children: ReactNode }) {
     localStorage.setItem(KEY, language);
   }, [language]);
   const value = useMemo(() => ({ language, setLanguage }), [language]);
-  return <Current.Provider value={value}>{children}</Current.Provider>;
+  return (
+    <Current.Provider value={value}>
+      <I18nProvider locale={LOCALES[language]}>{children}</I18nProvider>
+    </Current.Provider>
+  );
 }
 
 export function useLanguage() {
@@ -43,7 +51,7 @@ export function useTexts<T>(texts: Texts<T>): T {
 export function useFormat() {
   const { language } = useContext(Current);
   return useMemo(() => {
-    const locale = language === "zh" ? "zh-CN" : "en-GB";
+    const locale = LOCALES[language];
     const number = new Intl.NumberFormat(locale);
     const time = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
     const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" });

@@ -4,6 +4,11 @@ import { useCallback } from "react";
 
 type Value = string | number | boolean | undefined;
 
+/** A text of digits stands in the address as a number; as a text it would stand there in quotes. */
+export function asMember(value: Value): Value {
+  return typeof value === "string" && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value;
+}
+
 /**
  * What the address says, and a function that changes it: `undefined` or `""` removes a member. With `isStep` the
  * browser's "back" undoes the change; otherwise it replaces the address, as while typing.
@@ -13,13 +18,11 @@ export function useAddress() {
   const navigate = useNavigate();
   const set = useCallback(
     (change: Record<string, Value>, isStep = false) => {
-      // A text of digits would stand in quotes in the address.
-      const plain = (value: Value) => (typeof value === "string" && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value);
       const next = (before: Record<string, Value>) =>
         Object.fromEntries(
           Object.entries({ ...before, ...change })
             .filter(([, value]) => value !== undefined && value !== "")
-            .map(([name, value]) => [name, plain(value)]),
+            .map(([name, value]) => [name, asMember(value)]),
         );
       void navigate({ to: ".", search: next as never, replace: !isStep, resetScroll: false });
     },

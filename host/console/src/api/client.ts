@@ -35,21 +35,46 @@ interface Answered<T> {
   response: Response;
 }
 
-/** What the server answered, or `Failed`. For area A, whose answers are the bare object. */
-export async function bare<T>(call: Promise<Answered<T>>): Promise<T> {
+async function answerOf<T>(call: Promise<Answered<T>>): Promise<{ value: T; response: Response }> {
   let answered: Answered<T>;
   try {
     answered = await call;
   } catch (reason) {
     throw unreachable(reason);
   }
-  if (answered.response.ok) return answered.data as T;
+  if (answered.response.ok) return { value: answered.data as T, response: answered.response };
   throw failedBy(answered.response, answered.error);
+}
+
+/** What the server answered, or `Failed`. For area A, whose answers are the bare object. */
+export async function bare<T>(call: Promise<Answered<T>>): Promise<T> {
+  return (await answerOf(call)).value;
 }
 
 /** The `data` of what the server answered, or `Failed`. For areas B and C. */
 export async function data<T>(call: Promise<Answered<{ data: T }>>): Promise<T> {
   return (await bare(call)).data;
+}
+
+/** A resource with its `ETag`, the tag of the state that was read. */
+export interface Tagged<T> {
+  value: T;
+  tag: string | undefined;
+}
+
+export async function tagged<T>(call: Promise<Answered<{ data: T }>>): Promise<Tagged<T>> {
+  const { value, response } = await answerOf(call);
+  return { value: value.data, tag: response.headers.get("ETag") ?? undefined };
+}
+
+/** The header of a change that is refused if the resource has changed since it was read. */
+export function ifMatch(tag: string | undefined) {
+  return tag === undefined ? {} : { "If-Match": tag };
+}
+
+/** It was refused for that. */
+export function isStale(error: unknown): boolean {
+  return error instanceof Failed && error.status === 412;
 }
 
 export function unreachable(reason: unknown): Failed {

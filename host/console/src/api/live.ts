@@ -1,25 +1,31 @@
 /** What changes on the server is shown at once: a stream of changes tells which queries to read again. */
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { meQuery } from "./me";
 
-/** The data of an event; without a topic: read everything again. */
+/** The data of an event; without a topic: read everything again. Without an id: any of the topic. */
 interface Told {
   seq: number;
   topic?: string;
+  id?: string | null;
 }
 
 /** The first elements of the keys of the queries that show a topic. */
 const SHOWN_BY: Record<string, readonly string[]> = {
-  tables: ["tables", "lineage", "search"],
+  tables: ["tables", "lineage"],
   tasks: ["tasks", "workflows", "lineage"],
   workflows: ["workflows", "lineage"],
-  executions: ["executions", "workflows", "runs"],
+  executions: ["executions", "workflows", "run-details"],
   backfills: ["backfills", "workflows"],
   datasources: ["datasources", "tables"],
 };
 
-/** Many changes at once are one reading. */
+/** The `meta` of a query that runs a statement in a customer's database: a change of another topic does not repeat it. */
+export const RUNS_STATEMENT = { runsStatement: true };
+
+/** Many changes at once are one reading. While they go on, the time between two readings grows to the greatest. */
 const GATHER_MS = 150;
+const GATHER_MAX_MS = 2_000;
 /** The pauses before a stream that was refused is opened again: the first, and the longest. */
 const AGAIN_MS = 1_000;
 const AGAIN_MAX_MS = 30_000;
@@ -35,11 +41,22 @@ export function useLive(): void {
     const tell = reading(queries, ended.signal);
     const channel = new BroadcastChannel(LOCK);
     let seen: number | undefined;
-    const take = (told: Told) => {
+    let asking: ReturnType<typeof setTimeout> | undefined;
+    // The stream breaks when the server goes away or the session ends. The answer for the caller says which.
+    const ask = () => {
+      asking = undefined;
+      void queries.invalidateQueries({ queryKey: meQuery.queryKey }, { cancelRefetch: false });
+    };
+    const take = (told: Told | null) => {
+      if (told === null) {
+        // Not at once: a page that ends a session, as the first token does that of local mode, begins another one.
+        asking ??= setTimeout(ask, AGAIN_MS);
+        return;
+      }
       seen = told.seq;
       tell(told);
     };
-    channel.onmessage = (message: MessageEvent<Told>) => take(message.data);
+    channel.onmessage = (message: MessageEvent<Told | null>) => take(message.data);
     const lead = () => follow(() => seen, (told) => {
       take(told);
       channel.postMessage(told);
@@ -49,6 +66,7 @@ export function useLive(): void {
     else void lead();
     return () => {
       ended.abort();
+      clearTimeout(asking);
       channel.close();
     };
   }, [queries]);
@@ -56,26 +74,48 @@ export function useLive(): void {
 
 /** Invalidates what the events are about. */
 function reading(queries: QueryClient, ended: AbortSignal): (told: Told) => void {
-  const waiting = new Set<string>();
-  let isAll = false;
+  const waiting = new Map<string, Told>();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let pause = GATHER_MS;
+  let last = 0;
+  const readAgain = (predicate: (query: Query) => boolean) => void queries.invalidateQueries({ predicate }, { cancelRefetch: false });
   const flush = () => {
     timer = undefined;
-    if (isAll) void queries.invalidateQueries();
-    else for (const key of waiting) void queries.invalidateQueries({ queryKey: [key] });
+    last = Date.now();
+    const events = [...waiting.values()];
     waiting.clear();
-    isAll = false;
+    const isShown = (query: Query) => events.some((told) => shows(query, told));
+    // A reading that is under way may have missed the change: it is left to its end, and repeated then.
+    for (const query of queries.getQueryCache().findAll({ predicate: isShown, fetchStatus: "fetching" })) {
+      const repeat = () => readAgain((one) => one === query);
+      query.promise?.then(repeat, repeat);
+    }
+    readAgain(isShown);
   };
   ended.addEventListener("abort", () => clearTimeout(timer));
-  return ({ topic }) => {
-    if (topic === undefined) isAll = true;
-    else for (const key of SHOWN_BY[topic] ?? [topic]) waiting.add(key);
-    timer ??= setTimeout(flush, GATHER_MS);
+  return (told) => {
+    waiting.set(`${told.topic}/${told.id}`, told);
+    if (timer !== undefined) return;
+    pause = Date.now() - last > pause ? GATHER_MS : Math.min(2 * pause, GATHER_MAX_MS);
+    timer = setTimeout(flush, pause);
   };
 }
 
-/** Reads the stream until the page is left. A browser reconnects by itself, but not to a server that refuses it once. */
-function follow(seen: () => number | undefined, take: (told: Told) => void, ended: AbortSignal): Promise<void> {
+function shows({ queryKey: [first, second], meta }: Query, { topic, id }: Told): boolean {
+  if (topic === undefined) return true;
+  // Every change is in the audit log.
+  if (first === "audit") return true;
+  if (!(SHOWN_BY[topic] ?? [topic]).includes(String(first))) return false;
+  if (first !== topic) return meta?.runsStatement !== true;
+  // A number is the id of one of the topic; the other keys are of lists.
+  return typeof second !== "number" || id === undefined || id === null || id === String(second);
+}
+
+/**
+ * Reads the stream until the page is left; null tells that it broke. A browser reconnects by itself, but not to a server
+ * that refuses it once.
+ */
+function follow(seen: () => number | undefined, take: (told: Told | null) => void, ended: AbortSignal): Promise<void> {
   return new Promise((done) => {
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -89,6 +129,7 @@ function follow(seen: () => number | undefined, take: (told: Told) => void, ende
         pause = AGAIN_MS;
       });
       source.addEventListener("error", () => {
+        take(null);
         if (source?.readyState !== EventSource.CLOSED) return;
         timer = setTimeout(open, pause);
         pause = Math.min(pause * 2, AGAIN_MAX_MS);

@@ -1,10 +1,10 @@
 /** The frame of every page: the navigation, who is signed in, and the keyboard. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Failed } from "../api/client";
 import { useLive } from "../api/live";
-import { meQuery, useMay, useMe } from "../api/me";
+import { forgetTyped, isSignedOut, meQuery, useMay, useMe } from "../api/me";
 import { queries } from "../api/query";
 import { signOut } from "../api/session";
 import { useLanguage, useTexts } from "../i18n";
@@ -12,20 +12,42 @@ import { Button, Dialog, IconButton } from "../ui/controls";
 import { Icon } from "../ui/icons";
 import { Failure, Loading } from "../ui/page";
 import { PLACES, type Place } from "./places";
-import { SignIn } from "./SignIn";
+import { SignIn, SignInAgain } from "./SignIn";
 import { TEXTS } from "./texts";
 import { useTheme } from "./theme";
 
+/** How often a server that is away is asked. */
+const AWAY_MS = 2_000;
+
+const isAway = (error: unknown) => error instanceof Failed && error.status === 0;
+
 export function Shell() {
-  const me = useQuery({ ...meQuery, refetchInterval: (query) => (query.state.error instanceof Failed && query.state.error.status === 0 ? 2_000 : false) });
-  // A token that was revoked meanwhile leaves what was read before.
-  if (me.error instanceof Failed && me.error.status === 401) return <SignIn />;
-  if (me.data) return <Frame />;
+  const me = useQuery({ ...meQuery, refetchInterval: ({ state }) => (isAway(state.error) ? AWAY_MS : false) });
+  useRecovery(me.error === null);
+  if (me.data) {
+    return (
+      <>
+        <Frame key={me.data.turn} error={me.error} />
+        {isSignedOut(me.error) && me.data.kind !== "local" && <SignInAgain />}
+      </>
+    );
+  }
+  if (isSignedOut(me.error)) return <SignIn />;
   if (me.error) return <div className="page"><Failure error={me.error} onRetry={() => void me.refetch()} /></div>;
   return <div className="page"><Loading /></div>;
 }
 
-function Frame() {
+/** When the server answers the caller again, everything is read again: some of it failed, and changes were missed. */
+function useRecovery(isWell: boolean) {
+  const wasWell = useRef(true);
+  useEffect(() => {
+    if (isWell && !wasWell.current) void queries.invalidateQueries();
+    wasWell.current = isWell;
+  }, [isWell]);
+}
+
+/** `error`: why the caller could not be read again. */
+function Frame({ error }: { error: unknown }) {
   const t = useTexts(TEXTS);
   const me = useMe();
   const may = useMay();
@@ -41,6 +63,7 @@ function Frame() {
   const leave = async () => {
     await signOut().catch(() => undefined);
     queries.clear();
+    forgetTyped();
     window.location.assign("/");
   };
   return (
@@ -77,8 +100,12 @@ function Frame() {
           {me.kind !== "local" && <IconButton icon="out" label={t.signOut} onPress={() => void leave()} />}
         </div>
       </aside>
-      <main id="content" tabIndex={-1}><Outlet /></main>
-      <Dialog title={t.shortcuts} isOpen={isHelpOpen} onClose={() => setHelpOpen(false)}>
+      <main id="content" tabIndex={-1}>
+        {isAway(error) && <p className="note failure away" role="alert"><Icon name="warning" />{t.unreachable}</p>}
+        {isSignedOut(error) && me.kind === "local" && <LocalEnded />}
+        <Outlet />
+      </main>
+      <Dialog title={t.shortcuts} isOpen={isHelpOpen} isDismissable onClose={() => setHelpOpen(false)}>
         <table>
           <tbody>
             <tr><td><kbd>/</kbd></td><td>{t.openSearch}</td></tr>
@@ -89,6 +116,24 @@ function Frame() {
           </tbody>
         </table>
       </Dialog>
+    </div>
+  );
+}
+
+/**
+ * Local mode has ended, by a token that was made here or elsewhere. Not a sign-in above the page: it would cover the dialog
+ * that shows the token. What local mode read and typed, an admin without a name, is not for the caller who signs in.
+ */
+function LocalEnded() {
+  const t = useTexts(TEXTS);
+  const signInAtStart = () => {
+    forgetTyped();
+    window.location.reload();
+  };
+  return (
+    <div className="note failure away" role="alert">
+      <Icon name="warning" />
+      <div><p>{t.localEnded}</p><Button onPress={signInAtStart}>{t.signIn}</Button></div>
     </div>
   );
 }

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
+import { Dialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import { meQuery } from "../api/me";
 import { queries } from "../api/query";
 import { forgetSignInFailure, issuerUrl, signIn, signInFailure, waysQuery } from "../api/session";
@@ -13,9 +14,6 @@ import { TEXTS } from "./texts";
 
 export function SignIn() {
   const t = useTexts(TEXTS);
-  const ways = useQuery(waysQuery);
-  const page = useLocation({ select: (location) => location.pathname + location.searchStr });
-  const issuer = ways.data?.oidc ?? null;
   useEffect(() => {
     document.title = `${t.signIn} · Lakeport`;
   }, [t]);
@@ -25,15 +23,46 @@ export function SignIn() {
         <header><h1>Lakeport</h1></header>
         <p className="lead">{t.signInLead}</p>
         <FromIssuer />
-        {ways.isPending ? <Loading lines={2} /> : (
-          <>
-            {issuer !== null && <a className="button primary" href={issuerUrl(page)}>{t.signInAt(issuer)}</a>}
-            {issuer !== null && <p className="or small">{t.orByToken}</p>}
-            <ByToken isOnly={issuer === null} />
-          </>
-        )}
+        <Ways />
       </div>
     </main>
+  );
+}
+
+/** The sign-in above a page whose session has ended: the page stays with what was typed in it. */
+export function SignInAgain() {
+  const t = useTexts(TEXTS);
+  return (
+    <ModalOverlay isOpen isDismissable={false} isKeyboardDismissDisabled className="overlay">
+      <Modal className="modal">
+        <Dialog className="dialog signin-again">
+          <header><Heading slot="title">{t.signIn}</Heading></header>
+          <p>{t.sessionEnded}</p>
+          <Ways isInNewTab />
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+/** `isInNewTab`: the issuer's pages do not replace this one, which asks for its caller when the reader comes back to it. */
+function Ways({ isInNewTab }: { isInNewTab?: boolean }) {
+  const t = useTexts(TEXTS);
+  const ways = useQuery(waysQuery);
+  const page = useLocation({ select: (location) => location.pathname + location.searchStr });
+  const issuer = ways.data?.oidc ?? null;
+  if (ways.isPending) return <Loading lines={2} />;
+  return (
+    <>
+      {issuer !== null && (
+        <a className="button primary" href={issuerUrl(isInNewTab ? "/" : page)} {...(isInNewTab ? { target: "_blank", rel: "noreferrer" } : {})}>
+          {t.signInAt(issuer)}
+        </a>
+      )}
+      {issuer !== null && isInNewTab && <p className="small">{t.newTab}</p>}
+      {issuer !== null && <p className="or small">{t.orByToken}</p>}
+      <ByToken isOnly={issuer === null} />
+    </>
   );
 }
 

@@ -9,6 +9,9 @@ export const TEXTS = {
     tokenHint: "An admin makes tokens: lakeport token create --role viewer --name you",
     signInLead: "This server wants to know who asks.",
     signInAt: (host: string) => `Sign in at ${host}`, orByToken: "or with a token", request: "Request",
+    sessionEnded: "Your session has ended. The page stays as it is until you have signed in again.",
+    newTab: "It opens in a new tab. Come back to this one afterwards.",
+    localEnded: "Local mode has ended, because there is a token now. Sign in to go on.",
     signInFailures: {
       expired: "The sign-in took too long, or another one was begun meanwhile. Begin it again.",
       denied: "The sign-in was cancelled or refused where you sign in.",
@@ -33,6 +36,9 @@ export const TEXTS = {
     tokenHint: "由管理员创建令牌：lakeport token create --role viewer --name you",
     signInLead: "请先登录。",
     signInAt: (host: string) => `通过 ${host} 登录`, orByToken: "或使用令牌", request: "请求",
+    sessionEnded: "登录已失效。重新登录之前，本页及已输入的内容会保留。",
+    newTab: "将在新标签页中打开，登录后请回到此页。",
+    localEnded: "已有令牌，本地模式已结束。请登录后继续。",
     signInFailures: {
       expired: "登录超时，或期间又发起了另一次登录。请重新登录。",
       denied: "登录已取消，或被身份提供方拒绝。",

@@ -37,12 +37,12 @@ export function Confirm({ title, children, action, isOpen, onClose, onConfirm, t
     }
   };
   return (
-    <Dialog title={title} isOpen={isOpen} onClose={close}>
+    <Dialog title={title} isOpen={isOpen} onClose={close} isBusy={isBusy}>
       {children}
       {typed !== undefined && <TextField label={typedLabel ?? typed} value={text} onChange={setText} placeholder={typed} autoFocus />}
       <Failure error={error} />
       <Actions>
-        <Button onPress={close}>{t.cancel}</Button>
+        <Button isDisabled={isBusy} onPress={close}>{t.cancel}</Button>
         <Button kind={isDanger ? "danger" : "primary"} isBusy={isBusy} isDisabled={typed !== undefined && text !== typed}
           onPress={() => void confirm()}>
           {action}

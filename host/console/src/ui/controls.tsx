@@ -32,7 +32,9 @@ import {
   Tooltip,
   TooltipTrigger,
 } from "react-aria-components";
+import { useTexts } from "../i18n";
 import { Icon, type IconName } from "./icons";
+import { TEXTS } from "./texts";
 
 type Kind = "plain" | "primary" | "danger" | "quiet";
 
@@ -118,7 +120,11 @@ export function SearchField({ label, value, onChange, placeholder, id }: {
   return (
     <AriaSearchField aria-label={label} value={value} onChange={onChange} className="field search">
       <Icon name="search" />
-      <Input placeholder={placeholder ?? label} {...(id === undefined ? {} : { id })} data-search="" />
+      <Input placeholder={placeholder ?? label} {...(id === undefined ? {} : { id })} data-search=""
+        onKeyDown={(event) => {
+          // With a text, Escape clears it; without one it leaves the field, so that the page's keys work again.
+          if (event.key === "Escape" && value === "") event.currentTarget.blur();
+        }} />
     </AriaSearchField>
   );
 }
@@ -192,17 +198,23 @@ export function Tabs<T extends string>({ label, value, onChange, tabs }: {
   );
 }
 
-/** A dialog above the page. `children` gets the function that closes it. */
-export function Dialog({ title, isOpen, onClose, children, isWide }: {
+/** A dialog above the page. */
+export function Dialog({ title, isOpen, onClose, children, isWide, isDismissable = false, isBusy = false }: {
   title: string; isOpen: boolean; onClose: () => void; children: ReactNode; isWide?: boolean;
+  /** A press beside it closes it: for what is only read, where nothing can be lost. */
+  isDismissable?: boolean;
+  /** It cannot be closed, so that the outcome is seen. */
+  isBusy?: boolean;
 }) {
+  const t = useTexts(TEXTS);
   return (
-    <ModalOverlay isOpen={isOpen} onOpenChange={(open) => !open && onClose()} isDismissable className="overlay">
+    <ModalOverlay isOpen={isOpen} onOpenChange={(open) => !open && onClose()} isDismissable={isDismissable && !isBusy}
+      isKeyboardDismissDisabled={isBusy} className="overlay">
       <Modal className={isWide ? "modal wide" : "modal"}>
         <AriaDialog className="dialog">
           <header>
             <Heading slot="title">{title}</Heading>
-            <Button kind="quiet" icon="close" aria-label="×" onPress={onClose} />
+            <Button kind="quiet" icon="close" aria-label={t.close} isDisabled={isBusy} onPress={onClose} />
           </header>
           {children}
         </AriaDialog>

@@ -15,6 +15,7 @@ export function Page({ title, lead, actions, children, path }: {
   /** The pages above this one. */
   path?: readonly { to: string; label: string }[];
 }) {
+  const t = useTexts(TEXTS);
   useEffect(() => {
     document.title = `${title} · Lakeport`;
   }, [title]);
@@ -23,7 +24,7 @@ export function Page({ title, lead, actions, children, path }: {
       <header className="pagehead">
         <div>
           {path && path.length > 0 && (
-            <nav className="crumbs" aria-label="Breadcrumb">
+            <nav className="crumbs" aria-label={t.breadcrumb}>
               {path.map((step) => <span key={step.to}><Link to={step.to}>{step.label}</Link> / </span>)}
             </nav>
           )}
@@ -56,7 +57,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="note failure" role="alert">
       <Icon name="warning" />
       <div>
-        <p>{error instanceof Error ? error.message : String(error)}</p>
+        <p>{messageOf(error, t)}</p>
         {failed && failed.details.length > 0 && (
           <ul>
             {failed.details.map((detail, place) => (
@@ -69,6 +70,13 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
       </div>
     </div>
   );
+}
+
+/** The server's own message, or what the console says where there is none. */
+function messageOf(error: unknown, t: (typeof TEXTS)["en"]): string {
+  if (error instanceof Failed && error.code === "unreachable") return t.unreachable;
+  if (error instanceof Failed && error.code === "unknown") return t.answered(error.status);
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** What the server says of one member of a form. */
@@ -98,14 +106,18 @@ export function Loading({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** What a query has: loading, its failure with a retry, or its data. */
+/** What a query has: loading, its failure with a retry, its data. Data that is kept stands below a later failure. */
 export function Loaded<T>({ query, children }: {
   query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
   children: (data: T) => ReactNode;
 }) {
-  if (query.data !== undefined) return <>{children(query.data)}</>;
-  if (query.error) return <Failure error={query.error} onRetry={() => query.refetch()} />;
-  return <Loading />;
+  if (query.data === undefined && !query.error) return <Loading />;
+  return (
+    <>
+      <Failure error={query.error} onRetry={() => query.refetch()} />
+      {query.data !== undefined && children(query.data)}
+    </>
+  );
 }
 
 export type Tone = "plain" | "good" | "bad" | "warn" | "busy";

@@ -117,7 +117,7 @@ export function Pager({ page, pageSize, total, onChange }: {
   if (total <= pageSize) return null;
   const from = (page - 1) * pageSize + 1;
   return (
-    <nav className="pager" aria-label="Pages">
+    <nav className="pager" aria-label={t.pages}>
       <span>{t.of(format.number(from), format.number(Math.min(total, page * pageSize)), format.number(total))}</span>
       <Button onPress={() => onChange(page - 1)} isDisabled={page <= 1}>{t.previous}</Button>
       <Button onPress={() => onChange(page + 1)} isDisabled={page * pageSize >= total}>{t.next}</Button>

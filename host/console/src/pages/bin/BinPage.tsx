@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
@@ -10,7 +11,6 @@ import { Button, SearchField, Select } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
 import { Empty, Failure, Loaded, Page, Tag, Time, type Tone } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
-import { datasourcesQuery, isBuiltIn } from "../tables/api";
 import { usePhysicalChange } from "../tables/change";
 import { useTyped } from "../../ui/typed";
 import "../tables/style.css";
@@ -36,11 +36,11 @@ export default function BinPage() {
   const may = useMay();
   const { text, set } = useAddress();
   const [typed, setTyped] = useTyped("q");
-  const { start, dialog } = usePhysicalChange();
+  const { start, planned, progress, dialog } = usePhysicalChange();
   const [error, setError] = useState<unknown>(null);
   const [restored, setRestored] = useState<Entry | null>(null);
   const source = text("source");
-  const sources = useQuery(datasourcesQuery).data?.records.filter((one) => !isBuiltIn(one)) ?? [];
+  const sources = useQuery(datasourcesQuery).data?.filter((one) => !isBuiltIn(one)) ?? [];
   const query = useQuery({
     queryKey: ["tables", "bin", source],
     queryFn: () => data(api.GET("/api/v1/tables/pending-deletion", { params: { query: source === "" ? {} : { clusterId: Number(source) } } })),
@@ -91,14 +91,14 @@ export default function BinPage() {
         id: "actions", header: "", enableSorting: false,
         cell: ({ row: { original: entry } }) => (
           <div className="actions bin-actions">
-            {mayRestore && <Button icon="refresh" onPress={() => restore(entry)}>{tt.restore}</Button>}
-            {mayPurge && <Button kind="danger" icon="bin" onPress={() => purge(entry)}>{tt.purge}</Button>}
+            {mayRestore && <Button icon="refresh" isBusy={planned === entry.id} onPress={() => restore(entry)}>{tt.restore}</Button>}
+            {mayPurge && <Button kind="danger" icon="bin" isBusy={planned === entry.id} onPress={() => purge(entry)}>{tt.purge}</Button>}
           </div>
         ),
       });
     }
     return columns;
-  }, [t, tt, sources.length, start, mayRestore, mayPurge]);
+  }, [t, tt, sources.length, start, planned, mayRestore, mayPurge]);
   const word = typed.trim().toLowerCase();
   return (
     <Page title={t.title} lead={t.lead}>
@@ -110,6 +110,7 @@ export default function BinPage() {
         )}
       </div>
       <Failure error={error} />
+      {progress}
       {restored && (
         <div className="note" role="status"><Icon name="check" /><p>{t.restored} <Link to={`/tables/${restored.id}`}>{restored.originTableName}</Link></p></div>
       )}

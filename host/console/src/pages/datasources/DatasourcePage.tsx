@@ -3,6 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, data, Failed } from "../../api/client";
+import { isBuiltIn } from "../../api/datasources";
 import { useMay } from "../../api/me";
 import { queries } from "../../api/query";
 import { useFormat, useTexts } from "../../i18n";
@@ -12,7 +13,7 @@ import { Confirm } from "../../ui/confirm";
 import { Icon } from "../../ui/icons";
 import { Code, Facts, Failure, Loaded, Loading, Page, Section, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
-import { isBuiltIn, type Tagged } from "../tables/api";
+import type { Tagged } from "../tables/api";
 import { dialectsQuery } from "./Members";
 import { datasourceQuery, Settings } from "./Settings";
 import "./style.css";
@@ -32,10 +33,11 @@ export default function DatasourcePage() {
       </Page>
     );
   }
-  return <Shown key={id} read={query.data} />;
+  return <Shown key={id} read={query.data} failure={query.error} />;
 }
 
-function Shown({ read }: { read: Tagged<Datasource> }) {
+/** `failure`: why the data source could not be read again. */
+function Shown({ read, failure }: { read: Tagged<Datasource>; failure: unknown }) {
   const t = useTexts(TEXTS);
   const may = useMay();
   const navigate = useNavigate();
@@ -88,6 +90,7 @@ function Shown({ read }: { read: Tagged<Datasource> }) {
         {isOwn && <Tag title={t.builtInLead}>{t.builtIn}</Tag>}
         <code className="datasources-url">{source.url}</code>
       </div>
+      <Failure error={failure} />
       {test.data && <Tested test={test.data} />}
       <Failure error={test.error} />
       {inUse && (

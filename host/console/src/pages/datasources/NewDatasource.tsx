@@ -33,14 +33,14 @@ export function NewDatasource({ onClose }: { onClose: () => void }) {
   };
   const isReady = values.name.trim() !== "" && values.kind !== "" && !test.isPending && !save.isPending;
   return (
-    <Dialog title={t.add} isOpen onClose={onClose}>
+    <Dialog title={t.add} isOpen isBusy={save.isPending} onClose={onClose}>
       <form noValidate className="stack" onSubmit={submit}>
         <Members values={values} onChange={setValues} error={error} isStored={false}
           badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
         {tested?.data && <Tested test={tested.data} />}
         {!(error instanceof BadOptions) && <Failure error={error} />}
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={save.isPending} onPress={onClose}>{t.cancel}</Button>
           {may("testNewDatasource") && (
             <Button icon="run" isBusy={test.isPending} isDisabled={!isReady} onPress={() => {
               save.reset();

@@ -5,6 +5,7 @@ import { queries } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { useLeaving } from "../../ui/leaving";
 import { Failure, Section } from "../../ui/page";
 import { ifMatch, isStale, tagged, type Tagged } from "../tables/api";
 import { Members } from "./Members";
@@ -25,6 +26,9 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const [isSaved, setSaved] = useState(false);
+  // How the connection is shown is no change.
+  const isDirty = Object.entries(values).some(([member, value]) => member !== "by" && began.values[member as keyof Values] !== value);
+  const leaving = useLeaving(isDirty);
   const change = (next: Values) => {
     setValues(next);
     setSaved(false);
@@ -43,8 +47,9 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
       const body = bodyOf(values, began.values) as Schemas["UpdateDatasource"];
       if (Object.keys(body).length > 0) {
         const now = await tagged(api.PUT("/api/v1/datasources/{id}", { params: { path: { id }, header: ifMatch(began.tag) }, body }));
-        setBegan({ values: valuesOf(now.value), tag: now.tag });
-        setValues({ ...valuesOf(now.value), by: values.by });
+        const standing = valuesOf(now.value);
+        setBegan({ values: standing, tag: now.tag });
+        setValues({ ...standing, by: values.by });
         await queries.invalidateQueries({ queryKey: ["datasources"] });
       }
       setSaved(true);
@@ -58,6 +63,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
   const isPlain = !(error instanceof BadOptions) && !isStale(error);
   return (
     <Section title={t.settings}>
+      {leaving}
       <form noValidate className="stack datasources-form" onSubmit={(event) => void submit(event)}>
         <Members values={values} onChange={change} error={error} isStored
           badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />

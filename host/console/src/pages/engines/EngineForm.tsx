@@ -21,21 +21,31 @@ export function EngineForm({ engine, onClose }: { engine?: Engine; onClose: (sav
     queryKey: ["plugins"],
     queryFn: () => data<Plugin[]>(api.GET("/api/v1/plugins")),
   });
+  const save = useSave(engine);
   return (
-    <Dialog title={engine ? t.editTitle(engine.name) : t.addTitle} isOpen isWide onClose={() => onClose()}>
+    <Dialog title={engine ? t.editTitle(engine.name) : t.addTitle} isOpen isWide isBusy={save.isPending} onClose={() => onClose()}>
       <Loaded query={plugins}>
         {(all) => {
           // An engine's plugin may be out of service.
           const offered = all.filter((one) => one.family === "engine" && one.name !== LOCAL && (one.digest !== null || one.name === engine?.plugin));
           if (offered.length === 0 && !engine) return <p>{t.noPlugins}</p>;
-          return <Form engine={engine} plugins={offered} onClose={onClose} />;
+          return <Form engine={engine} plugins={offered} save={save} onClose={onClose} />;
         }}
       </Loaded>
     </Dialog>
   );
 }
 
-function Form({ engine, plugins, onClose }: { engine: Engine | undefined; plugins: Plugin[]; onClose: (saved?: string) => void }) {
+function useSave(engine: Engine | undefined) {
+  return useChange(({ name, ...body }: Schemas["UpdateEngine"] & { name: string }) => (engine
+    ? data<Engine>(api.PUT("/api/v1/engines/{name}", { params: { path: { name: engine.name } }, body }))
+    // One that is new has no secrets to remove.
+    : data<Engine>(api.POST("/api/v1/engines", { body: { name, ...body } as Schemas["CreateEngine"] }))), [["engines"]]);
+}
+
+function Form({ engine, plugins, save, onClose }: {
+  engine: Engine | undefined; plugins: Plugin[]; save: ReturnType<typeof useSave>; onClose: (saved?: string) => void;
+}) {
   const t = useTexts(TEXTS);
   const names = [...new Set([...(engine ? [engine.plugin] : []), ...plugins.map((one) => one.name)])];
   const [name, setName] = useState(engine?.name ?? "");
@@ -61,13 +71,6 @@ function Form({ engine, plugins, onClose }: { engine: Engine | undefined; plugin
     setMore(othersOf(described(plugins.find((one) => one.name === chosen)?.configSchema), engine));
   };
 
-  const save = useChange(async (body: { config: Record<string, unknown>; secrets: Record<string, string | null> }) => {
-    if (engine) {
-      return data(api.PUT("/api/v1/engines/{name}", { params: { path: { name: engine.name } }, body: { plugin, ...body } as never }));
-    }
-    return data(api.POST("/api/v1/engines", { body: { name, plugin, ...body } as never }));
-  }, [["engines"]]);
-
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const config: Record<string, unknown> = {};
@@ -88,7 +91,7 @@ function Form({ engine, plugins, onClose }: { engine: Engine | undefined; plugin
     for (const pair of isFree ? moreSecrets : []) {
       if (pair.name.trim() !== "" && pair.value !== "") sent[pair.name.trim()] = pair.value;
     }
-    save.mutate({ config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
+    save.mutate({ name, plugin, config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
   };
   const errorAt = (member: string) => errorsAt(save.error, member);
   return (
@@ -136,7 +139,7 @@ function Form({ engine, plugins, onClose }: { engine: Engine | undefined; plugin
       )}
       <Failure error={save.error} />
       <Actions>
-        <Button onPress={() => onClose()}>{t.cancel}</Button>
+        <Button isDisabled={save.isPending} onPress={() => onClose()}>{t.cancel}</Button>
         <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={name.trim() === ""}>{engine ? t.save : t.create}</Button>
       </Actions>
     </form>

@@ -1,10 +1,11 @@
 /** The lineage: all tables, or those around one; what is selected stands beside the graph. */
 import { Link } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useMemo } from "react";
 import { Failed } from "../../api/client";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
+import { useCopy } from "../../ui/copy";
 import { Graph, type GraphNode } from "../../ui/graph";
 import { Empty, Failure, Loaded, Page } from "../../ui/page";
 import { type LineageGraph, related, type Shown, useLineage } from "./data";
@@ -111,15 +112,6 @@ function Counts({ view, shown }: { view: View; shown: Shown }) {
 
 function CopyLink() {
   const t = useTexts(TEXTS);
-  const [isCopied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!isCopied) return;
-    const timer = window.setTimeout(() => setCopied(false), 2_000);
-    return () => window.clearTimeout(timer);
-  }, [isCopied]);
-  return (
-    <Button icon={isCopied ? "check" : "link"} onPress={() => void navigator.clipboard.writeText(window.location.href).then(() => setCopied(true), () => undefined)}>
-      {isCopied ? t.copied : t.copyLink}
-    </Button>
-  );
+  const { copy, outcome } = useCopy();
+  return <Button icon={outcome?.icon ?? "link"} onPress={() => copy(window.location.href)}>{outcome?.text ?? t.copyLink}</Button>;
 }

@@ -1,11 +1,12 @@
 /** Where the walk starts and how far it goes, and what is filtered. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
+import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Checkbox, Select, TextField } from "../../ui/controls";
 import { useTyped } from "../../ui/typed";
-import { graphQuery, type LineageNode, sourcesQuery } from "./data";
+import { graphQuery, type LineageNode } from "./data";
 import { TablePicker } from "./TablePicker";
 import { TEXTS } from "./texts";
 import { DEPTH_DEFAULT, type Direction, FILTERS, type View } from "./view";
@@ -41,7 +42,7 @@ export function Filters({ view, nodes }: { view: View; nodes: readonly LineageNo
   const t = useTexts(TEXTS);
   const { set } = useAddress();
   const [keyword, setKeyword] = useTyped("q");
-  const sources = useQuery(sourcesQuery);
+  const sources = useQuery(datasourcesQuery).data ?? [];
   const choices = useChoices(view, nodes);
   const select = (name: "layer" | "business" | "domain" | "database", label: string, any: string) => {
     const value = view[name];
@@ -53,7 +54,7 @@ export function Filters({ view, nodes }: { view: View; nodes: readonly LineageNo
     );
   };
   // The server's own data source has no tables in the lineage.
-  const named = (sources.data?.records ?? []).filter((source) => source.url !== "lakeport:");
+  const named = sources.filter((source) => !isBuiltIn(source));
   return (
     <>
       <div className="filters">

@@ -3,24 +3,22 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
 import { Facts, State, Tag } from "../../ui/page";
-import { type LineageEdge, type LineageGraph, type LineageNode, sourcesQuery } from "./data";
+import { type LineageEdge, type LineageGraph, type LineageNode } from "./data";
 import { TaskLinks } from "./TaskLinks";
 import { TEXTS } from "./texts";
 import type { View } from "./view";
-
-/** A number stands in the address without quotes. */
-const asNumber = (id: string | undefined) => (id === undefined ? undefined : Number(id));
 
 export function TablePanel({ view, graph, node, isExpanding }: { view: View; graph: LineageGraph; node: LineageNode; isExpanding: boolean }) {
   const t = useTexts(TEXTS);
   const format = useFormat();
   const { set } = useAddress();
-  const sources = useQuery(sourcesQuery);
+  const sources = useQuery(datasourcesQuery).data;
   const id = Number(node.id);
   const table = useQuery({
     queryKey: ["tables", id, "summary"],
@@ -28,7 +26,7 @@ export function TablePanel({ view, graph, node, isExpanding }: { view: View; gra
     staleTime: 30_000,
   }).data;
   const isExpanded = view.expanded.includes(node.id);
-  const expand = (ids: string[]) => set({ expand: ids.length < 2 ? asNumber(ids[0]) : ids.join(","), selected: id }, true);
+  const expand = (ids: string[]) => set({ expand: ids.join(","), selected: id }, true);
   const { distance } = node;
   const steps = distance === null ? null : distance === 0 ? t.itself : distance < 0 ? t.above(-distance) : t.below(distance);
   return (
@@ -52,7 +50,7 @@ export function TablePanel({ view, graph, node, isExpanding }: { view: View; gra
         </Button>
       </div>
       <Facts facts={[
-        [t.source, sources.data?.records.find((source) => source.id === node.clusterId)?.name],
+        [t.source, sources?.find((source) => source.id === node.clusterId)?.name],
         [t.database, node.dbName],
         [t.layer, node.layer && <Tag>{node.layer}</Tag>],
         [t.business, node.businessDomain],

@@ -4,6 +4,7 @@ import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Actions, Button, Dialog } from "../../ui/controls";
 import { Loaded, Tag } from "../../ui/page";
+import { saveFile } from "../../ui/save";
 import { type Columns, DataTable } from "../../ui/table";
 import { graphQuery, type LineageNode } from "./data";
 import { TEXTS } from "./texts";
@@ -35,7 +36,7 @@ export function Reach({ node, side, withDeprecated, onClose }: {
     { header: t.domain, accessorFn: (one) => one.dataDomain ?? "" },
   ];
   return (
-    <Dialog title={side === "upstream" ? t.originsTitle(node.tableName) : t.impactTitle(node.tableName)} isOpen isWide onClose={onClose}>
+    <Dialog title={side === "upstream" ? t.originsTitle(node.tableName) : t.impactTitle(node.tableName)} isOpen isWide isDismissable onClose={onClose}>
       <Loaded query={graph}>
         {({ nodes, omitted }) => {
           const others = nodes.filter((one) => one.id !== node.id);
@@ -67,10 +68,5 @@ function saveCsv(name: string, nodes: readonly LineageNode[]) {
   const rows = nodes.map((one) => [one.tableName, one.dbName, Math.abs(one.distance ?? 0), one.layer, one.businessDomain, one.dataDomain, one.tableComment]);
   const text = [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n");
   // The mark lets spreadsheets read UTF-8.
-  const address = URL.createObjectURL(new Blob(["\uFEFF", text, "\r\n"], { type: "text/csv" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(address);
+  saveFile(name, new Blob(["\uFEFF", text, "\r\n"], { type: "text/csv" }));
 }

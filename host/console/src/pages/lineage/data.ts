@@ -180,9 +180,3 @@ export function related(graph: LineageGraph, id: string): Set<string> {
   }
   return found;
 }
-
-export const sourcesQuery = {
-  queryKey: ["datasources", "names"],
-  queryFn: () => data<Schemas["PageOfDatasource"]>(api.GET("/api/v1/datasources", { params: { query: { pageSize: 500 } } })),
-  staleTime: 30_000,
-};

@@ -1,9 +1,9 @@
 /** The last lines of a plugin's log, followed as they come. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
-import { SearchField, Select, Switch } from "../../ui/controls";
+import { Button, SearchField, Select, Switch } from "../../ui/controls";
+import { useFollow } from "../../ui/follow";
 import { Empty, Loaded, Section, Tag, type Tone } from "../../ui/page";
 import { useTyped } from "../../ui/typed";
 import { type LogLine, logQuery, type Plugin, short } from "./plugins";
@@ -44,21 +44,17 @@ function Lines({ lines, level, digest, keyword, isFollowed }: {
 }) {
   const t = useTexts(TEXTS);
   const format = useFormat();
-  const box = useRef<HTMLDivElement>(null);
   const wanted = keyword.toLowerCase();
   const from = LEVELS.indexOf(level);
   const shown = lines.filter((line) => LEVELS.indexOf(line.level) >= from && line.digest.startsWith(digest)
     && (wanted === "" || `${line.message} ${line.call} ${line.fields.map((field) => `${field.name}=${field.value}`).join(" ")}`.toLowerCase().includes(wanted)));
   const last = shown.at(-1);
-  // The newest line comes into sight while the log is followed.
-  useEffect(() => {
-    if (isFollowed && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [isFollowed, shown.length, last?.time, last?.message]);
+  const { box, isAtEnd, onScroll, toEnd } = useFollow<HTMLDivElement>(isFollowed, shown.length, last?.time, last?.message);
   if (lines.length === 0) return <Empty icon="audit" title={t.logEmpty}>{t.logEmptyNote}</Empty>;
   if (shown.length === 0) return <Empty icon="search" title={t.logNoFit} />;
   return (
     <>
-      <div className="plugins-log" ref={box} tabIndex={0} role="log" aria-label={t.logs}>
+      <div className="plugins-log" ref={box} tabIndex={0} role="log" aria-label={t.logs} onScroll={onScroll}>
         {shown.map((line, place) => (
           <div key={place} className="plugins-line">
             <time>{line.time}</time>
@@ -72,7 +68,10 @@ function Lines({ lines, level, digest, keyword, isFollowed }: {
           </div>
         ))}
       </div>
-      <p className="small">{t.lines(format.number(shown.length), format.number(lines.length))}</p>
+      <div className="row">
+        <p className="small">{t.lines(format.number(shown.length), format.number(lines.length))}</p>
+        {isFollowed && !isAtEnd && <Button icon="down" onPress={toEnd}>{t.toEnd}</Button>}
+      </div>
     </>
   );
 }

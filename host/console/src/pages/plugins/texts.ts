@@ -45,7 +45,7 @@ export const TEXTS = {
     release: "Release", releaseTitle: (name: string) => `Release ${name}`, releaseText: "Calls reach the plugin again.",
     removeTitle: (version: string, digest: string) => `Remove generation ${version} (${digest})`, removeText: "The component is deleted from the server. Download it first if you may need it.",
     // Log
-    follow: "Follow", level: "Level", anyLevel: "All levels", fromLevel: (level: string) => `${level} and above`, anyGeneration: "All generations", searchLog: "Search in the log",
+    follow: "Follow", toEnd: "To the newest line", level: "Level", anyLevel: "All levels", fromLevel: (level: string) => `${level} and above`, anyGeneration: "All generations", searchLog: "Search in the log",
     logEmpty: "The log is empty", logEmptyNote: "It fills when the plugin is called and has something to say. The server keeps the last 1,000 lines.",
     logNoFit: "No line fits", lines: (shown: string, all: string) => `${shown} of ${all} lines`, call: "Call",
     logNote: "Lines are what the plugin wrote, times are the server's.",
@@ -103,7 +103,7 @@ export const TEXTS = {
     quarantineText: "解除隔离之前，每次调用都会以该原因被拒绝。", reason: "原因", reasonHint: "一行文字，会显示给被拒绝的调用方",
     release: "解除隔离", releaseTitle: (name: string) => `解除 ${name} 的隔离`, releaseText: "调用将重新到达该插件。",
     removeTitle: (version: string, digest: string) => `移除版本 ${version}（${digest}）`, removeText: "组件将从服务器删除。如以后还需要，请先下载。",
-    follow: "跟随", level: "级别", anyLevel: "全部级别", fromLevel: (level: string) => `${level} 及以上`, anyGeneration: "全部版本", searchLog: "在日志中搜索",
+    follow: "跟随", toEnd: "到最新一行", level: "级别", anyLevel: "全部级别", fromLevel: (level: string) => `${level} 及以上`, anyGeneration: "全部版本", searchLog: "在日志中搜索",
     logEmpty: "日志为空", logEmptyNote: "插件被调用并输出内容后，日志会出现在这里。服务器保留最近 1,000 行。",
     logNoFit: "没有符合条件的日志", lines: (shown: string, all: string) => `${all} 行中的 ${shown} 行`, call: "调用",
     logNote: "内容由插件写出，时间取自服务器。",

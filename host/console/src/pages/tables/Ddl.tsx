@@ -1,6 +1,7 @@
 /** The statement that makes the table, as its database gives it. */
 import { useQuery } from "@tanstack/react-query";
 import { api, data } from "../../api/client";
+import { RUNS_STATEMENT } from "../../api/live";
 import { useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
 import { CopyButton } from "../../ui/copy";
@@ -15,6 +16,7 @@ export function Ddl({ table, onMake }: { table: TableDetail; onMake: (() => void
     queryFn: () => data(api.GET("/api/v1/tables/{id}/ddl", { params: { path: { id: table.id } } })),
     enabled: table.physical,
     staleTime: 30_000,
+    meta: RUNS_STATEMENT,
   });
   if (!table.physical) {
     return (

@@ -2,10 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { api, type Schemas } from "../../api/client";
+import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextField } from "../../ui/controls";
 import { errorOf, Failure } from "../../ui/page";
-import { changed, datasourcesQuery, ifMatch, isBuiltIn, isStale, reread, type TableDetail, type Tagged, tableQuery } from "./api";
+import { changed, ifMatch, isStale, reread, type TableDetail, type Tagged, tableQuery } from "./api";
 import { queries } from "../../api/query";
 import type { Wanted } from "./change";
 import { DorisMembers, dorisBody, type DorisTexts } from "./DorisMembers";
@@ -27,7 +28,7 @@ export function Definition({ table, start, onClose }: {
 }) {
   const t = useTexts(TEXTS);
   const tt = useTexts(TABLE_TEXTS);
-  const sources = useQuery(datasourcesQuery).data?.records.filter((one) => !isBuiltIn(one)) ?? [];
+  const sources = useQuery(datasourcesQuery).data?.filter((one) => !isBuiltIn(one)) ?? [];
   const [tag, setTag] = useState(() => queries.getQueryData<Tagged<TableDetail>>(tableQuery(table.id).queryKey)?.tag);
   // What the form began with: only what was changed is sent.
   const [began] = useState(table);
@@ -63,7 +64,7 @@ export function Definition({ table, start, onClose }: {
     }
   };
   return (
-    <Dialog title={tt.define} isOpen onClose={onClose}>
+    <Dialog title={tt.define} isOpen isBusy={isBusy} onClose={onClose}>
       <form noValidate className="stack" onSubmit={(event) => void submit(event)}>
         {table.physical && <p className="small">{tt.definePhysicalLead}</p>}
         <TextField label={t.tableName} value={name} onChange={setName} isRequired autoFocus error={errorOf(error, "tableName")} />
@@ -77,7 +78,7 @@ export function Definition({ table, start, onClose }: {
         {kind === "doris" && <DorisMembers values={doris} onChange={setDoris} error={error} isPhysical={table.physical} />}
         {isStale(error) ? <p className="note" role="alert">{tt.tableChangedMeanwhile}</p> : <Failure error={error} />}
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={Object.keys(body).length === 0}>{isStale(error) ? tt.overwrite : tt.save}</Button>
         </Actions>
       </form>

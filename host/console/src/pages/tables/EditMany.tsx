@@ -30,14 +30,14 @@ export function EditMany({ ids, onClose, onDone }: { ids: number[]; onClose: () 
   };
   if (change.data) {
     return (
-      <Dialog title={t.changeMany(format.number(ids.length))} isOpen onClose={onClose}>
+      <Dialog title={t.changeMany(format.number(ids.length))} isOpen isDismissable onClose={onClose}>
         <p role="status">{t.changedMany(format.number(change.data.changed), format.number(change.data.tables.length))}</p>
         <Actions><Button kind="primary" onPress={onClose}>{t.close}</Button></Actions>
       </Dialog>
     );
   }
   return (
-    <Dialog title={t.changeMany(format.number(ids.length))} isOpen onClose={onClose}>
+    <Dialog title={t.changeMany(format.number(ids.length))} isOpen isBusy={change.isPending} onClose={onClose}>
       <form noValidate className="stack" onSubmit={submit}>
         <p className="small">{t.changeManyLead}</p>
         {MEMBERS.map((member) => (
@@ -54,7 +54,7 @@ export function EditMany({ ids, onClose, onDone }: { ids: number[]; onClose: () 
         <TextField label={t.removeTags} value={removed} onChange={setRemoved} />
         <Failure error={change.error} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={change.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending} isDisabled={Object.keys(set).length === 0}>{t.change}</Button>
         </Actions>
       </form>

@@ -2,11 +2,11 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, TextField } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
-import { datasourcesQuery } from "./api";
 import { type Facet, FACETS, type Filters } from "./filters";
 import { TEXTS } from "./texts";
 
@@ -29,7 +29,7 @@ export function Facets({ filters, chosen, also }: {
     placeholderData: keepPreviousData,
     staleTime: 30_000,
   }).data;
-  const sources = useQuery(datasourcesQuery).data?.records ?? [];
+  const sources = useQuery(datasourcesQuery).data ?? [];
   const facet = (name: Facet, title: string, labelOf = (value: string) => value) => {
     const found = facets?.[FACETS[name]];
     const choices = (found?.values ?? []).map(({ value, count }) => ({ value, label: labelOf(value), count }));

@@ -102,7 +102,7 @@ export function FieldForm({ table, field, start, onClose }: {
   };
   const isReady = values.fieldName.trim() !== "" && values.fieldType.trim() !== "" && Object.keys(body).length > 0;
   return (
-    <Dialog title={field ? tt.changeField : tt.addField} isOpen onClose={onClose}>
+    <Dialog title={field ? tt.changeField : tt.addField} isOpen isBusy={isBusy} onClose={onClose}>
       <form noValidate className="stack" onSubmit={submit}>
         <p className="small">{table.physical ? tt.fieldPhysicalLead : tt.fieldLogicalLead}</p>
         {added !== "" && <p className="note" role="status">{tt.fieldAdded(added)}</p>}
@@ -123,7 +123,7 @@ export function FieldForm({ table, field, start, onClose }: {
         <TextArea label={t.description} value={values.description} onChange={put("description")} rows={2} hint={tt.descriptionHint} error={errorOf(error, "description")} />
         {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} />}
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
           {!field && <Button isDisabled={!isReady || isBusy} onPress={() => void save(true)}>{tt.saveAndNext}</Button>}
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={!isReady}>{isStale(error) ? tt.overwrite : tt.save}</Button>
         </Actions>

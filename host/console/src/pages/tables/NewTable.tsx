@@ -3,11 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextArea, TextField } from "../../ui/controls";
 import { errorOf, Failure } from "../../ui/page";
-import { datasourcesQuery, isBuiltIn, orNull, splitTags } from "./api";
+import { orNull, splitTags } from "./api";
 import { DorisMembers, type DorisTexts, dorisBody, NO_DORIS } from "./DorisMembers";
 import { TEXTS } from "./texts";
 
@@ -16,7 +17,7 @@ const NO_SOURCE = "none";
 export function NewTable({ source, onClose }: { source: string; onClose: () => void }) {
   const t = useTexts(TEXTS);
   const navigate = useNavigate();
-  const sources = useQuery(datasourcesQuery).data?.records.filter((one) => !isBuiltIn(one)) ?? [];
+  const sources = useQuery(datasourcesQuery).data?.filter((one) => !isBuiltIn(one)) ?? [];
   const [chosen, setChosen] = useState(source);
   const used = sources.find((one) => String(one.id) === chosen) ?? (chosen === "" ? sources.find((one) => one.isDefault) : undefined);
   const [typedDatabase, setDatabase] = useState<string | null>(null);
@@ -47,7 +48,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
     create.mutate(body, { onSuccess: (table) => void navigate({ to: `/tables/${table.id}` }) });
   };
   return (
-    <Dialog title={t.newTable} isOpen onClose={onClose}>
+    <Dialog title={t.newTable} isOpen isBusy={create.isPending} onClose={onClose}>
       <form noValidate className="stack" onSubmit={submit}>
         <p className="small">{t.newTableLead}</p>
         <Select label={t.source} value={used ? String(used.id) : NO_SOURCE} error={errorOf(create.error, "clusterId")}
@@ -69,7 +70,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
         {used?.kind === "doris" && <DorisMembers values={doris} onChange={setDoris} error={create.error} />}
         <Failure error={create.error} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={create.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={create.isPending} isDisabled={values.tableName.trim() === "" || database.trim() === ""}>{t.create}</Button>
         </Actions>
       </form>

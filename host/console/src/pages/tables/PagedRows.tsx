@@ -1,8 +1,9 @@
 /** A list of any length: only the rows in sight are drawn, and only their pages are loaded. */
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef } from "react";
 import { Failure, Loading } from "../../ui/page";
+import { useSettled } from "../../ui/settled";
 
 const PAGE_SIZE = 200;
 
@@ -16,15 +17,6 @@ export type LoadPage<T> = (page: { pageNum: number; pageSize: number }, signal: 
 
 /** How long a page must be in sight before it is loaded: one that only flies past is not. */
 const SETTLE_MS = 80;
-
-function useSettled(value: number): number {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(value), SETTLE_MS);
-    return () => window.clearTimeout(timer);
-  }, [value]);
-  return settled;
-}
 
 export function PagedRows<T>({ label, queryKey, load, rowPx, columns, head, row, empty, onTotal }: {
   label: string;
@@ -51,8 +43,8 @@ export function PagedRows<T>({ label, queryKey, load, rowPx, columns, head, row,
   const total = first.data?.total ?? 0;
   const virtual = useVirtualizer({ count: total, getScrollElement: () => box.current, estimateSize: () => rowPx, overscan: 12 });
   const inSight = virtual.getVirtualItems();
-  const from = useSettled(Math.floor((inSight[0]?.index ?? 0) / PAGE_SIZE) + 1);
-  const to = useSettled(Math.floor((inSight.at(-1)?.index ?? 0) / PAGE_SIZE) + 1);
+  const from = useSettled(Math.floor((inSight[0]?.index ?? 0) / PAGE_SIZE) + 1, SETTLE_MS);
+  const to = useSettled(Math.floor((inSight.at(-1)?.index ?? 0) / PAGE_SIZE) + 1, SETTLE_MS);
   const further = useMemo(
     () => Array.from({ length: Math.max(0, to - from + 1) }, (_, place) => from + place).filter((page) => page > 1),
     [from, to],
@@ -69,34 +61,40 @@ export function PagedRows<T>({ label, queryKey, load, rowPx, columns, head, row,
     if (first.data) onTotal?.(first.data.total);
   }, [first.data, onTotal]);
 
-  const failed = first.error ?? answers.find((answer) => answer.error)?.error;
-  if (failed) return <Failure error={failed} onRetry={() => void [first, ...answers].forEach((one) => one.isError && one.refetch())} />;
-  if (!first.data) return <Loading lines={8} />;
-  if (total === 0) return <>{empty}</>;
+  // What is shown stays below a later failure.
+  const failure = (
+    <Failure error={first.error ?? answers.find((answer) => answer.error)?.error}
+      onRetry={() => void [first, ...answers].forEach((one) => one.isError && one.refetch())} />
+  );
+  if (!first.data) return first.error ? failure : <Loading lines={8} />;
+  if (total === 0) return <>{failure}{empty}</>;
   const before = inSight[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (inSight.at(-1)?.end ?? 0);
   const filler = (height: number) => (
     <tr aria-hidden="true" className="tables-filler"><td colSpan={columns.length} style={{ blockSize: height }} /></tr>
   );
   return (
-    <div className={first.isPlaceholderData ? "tablebox tables-box waiting" : "tablebox tables-box"} ref={box} tabIndex={0}
-      role="region" aria-label={label} aria-busy={first.isPlaceholderData}>
-      <table aria-rowcount={total + 1}>
-        <colgroup>{columns.map((width, place) => <col key={place} style={width === undefined ? {} : { inlineSize: width }} />)}</colgroup>
-        <thead><tr>{head}</tr></thead>
-        <tbody>
-          {before > 0 && filler(before)}
-          {inSight.map((item) => {
-            const record = pages.get(Math.floor(item.index / PAGE_SIZE) + 1)?.records[item.index % PAGE_SIZE];
-            return (
-              <tr key={item.index} aria-rowindex={item.index + 2} style={{ blockSize: rowPx }}>
-                {record === undefined ? <td colSpan={columns.length}><div className="bone" /></td> : row(record)}
-              </tr>
-            );
-          })}
-          {after > 0 && filler(after)}
-        </tbody>
-      </table>
-    </div>
+    <>
+      {failure}
+      <div className={first.isPlaceholderData ? "tablebox tables-box waiting" : "tablebox tables-box"} ref={box} tabIndex={0}
+        role="region" aria-label={label} aria-busy={first.isPlaceholderData}>
+        <table aria-rowcount={total + 1}>
+          <colgroup>{columns.map((width, place) => <col key={place} style={width === undefined ? {} : { inlineSize: width }} />)}</colgroup>
+          <thead><tr>{head}</tr></thead>
+          <tbody>
+            {before > 0 && filler(before)}
+            {inSight.map((item) => {
+              const record = pages.get(Math.floor(item.index / PAGE_SIZE) + 1)?.records[item.index % PAGE_SIZE];
+              return (
+                <tr key={item.index} aria-rowindex={item.index + 2} style={{ blockSize: rowPx }}>
+                  {record === undefined ? <td colSpan={columns.length}><div className="bone" /></td> : row(record)}
+                </tr>
+              );
+            })}
+            {after > 0 && filler(after)}
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }

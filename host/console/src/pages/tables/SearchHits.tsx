@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";
 import { Empty, Tag } from "../../ui/page";
-import { datasourcesQuery } from "./api";
 import { type LoadPage, PagedRows } from "./PagedRows";
 import { TEXTS } from "./texts";
 
@@ -16,7 +16,7 @@ export function SearchHits({ keyword, clusterId, onTotal }: {
   keyword: string; clusterId?: number; onTotal: (total: number) => void;
 }) {
   const t = useTexts(TEXTS);
-  const sources = useQuery(datasourcesQuery).data?.records;
+  const sources = useQuery(datasourcesQuery).data;
   const load: LoadPage<Hit> = useCallback(
     (page, signal) => data(api.GET("/api/v1/search", { params: { query: { keyword, clusterId, ...page } }, signal })),
     [keyword, clusterId],

@@ -3,12 +3,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { memo, useCallback } from "react";
 import { api, data } from "../../api/client";
+import { datasourcesQuery } from "../../api/datasources";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Checkbox } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
 import { Empty, Tag } from "../../ui/page";
-import { datasourcesQuery, type Table } from "./api";
+import type { Table } from "./api";
 import { type Filters, type SortField } from "./filters";
 import { type LoadPage, PagedRows } from "./PagedRows";
 import { TEXTS } from "./texts";
@@ -23,7 +24,7 @@ export function TableList({ filters, isNarrowed, chosen, onChoose, onTotal, empt
   empty: React.ReactNode;
 }) {
   const t = useTexts(TEXTS);
-  const sources = useQuery(datasourcesQuery).data?.records;
+  const sources = useQuery(datasourcesQuery).data;
   const load: LoadPage<Table> = useCallback(
     (page, signal) => data(api.GET("/api/v1/tables", { params: { query: { ...filters, ...page } }, signal })),
     [filters],

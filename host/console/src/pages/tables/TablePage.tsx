@@ -38,16 +38,17 @@ export default function TablePage() {
       </Page>
     );
   }
-  return <Shown key={id} table={table.data.value} />;
+  return <Shown key={id} table={table.data.value} failure={table.error} />;
 }
 
-function Shown({ table }: { table: TableDetail }) {
+/** `failure`: why the table could not be read again. */
+function Shown({ table, failure }: { table: TableDetail; failure: unknown }) {
   const t = useTexts(TEXTS);
   const tt = useTexts(TABLE_TEXTS);
   const may = useMay();
   const navigate = useNavigate();
   const { text, set } = useAddress();
-  const { start, dialog } = usePhysicalChange();
+  const { start, planned, progress, dialog } = usePhysicalChange();
   const [isDefining, setDefining] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const changes = useQuery({
@@ -78,8 +79,8 @@ function Shown({ table }: { table: TableDetail }) {
     <Page title={table.tableName} path={[{ to: "/tables", label: t.title }]}
       lead={table.tableComment ?? undefined}
       actions={<>
-        {mayMake && <Button kind="primary" icon="database" onPress={attempt(makePhysical)}>{tt.makePhysical}</Button>}
-        {!isActive && may("restoreTable") && <Button kind="primary" icon="refresh" onPress={attempt(restore)}>{tt.restore}</Button>}
+        {mayMake && <Button kind="primary" icon="database" isBusy={planned !== null} onPress={attempt(makePhysical)}>{tt.makePhysical}</Button>}
+        {!isActive && may("restoreTable") && <Button kind="primary" icon="refresh" isBusy={planned !== null} onPress={attempt(restore)}>{tt.restore}</Button>}
         <Link className="button plain" to="/lineage" search={{ table: table.id } as never}><Icon name="lineage" />{tt.lineage}</Link>
         <Menu label={tt.more} entries={entries} />
       </>}>
@@ -95,7 +96,9 @@ function Shown({ table }: { table: TableDetail }) {
         {table.owner && <span className="faint">{tt.ownedBy(table.owner)}</span>}
         {table.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)}
       </div>
+      <Failure error={failure} />
       <Failure error={error} />
+      {progress}
       {!isActive && (
         <div className="note"><Icon name="bin" /><div><p>{tt.binLead(table.originTableName ?? "", table.purgeAt ?? "")}</p><Link to="/bin">{tt.toBin}</Link></div></div>
       )}

@@ -34,7 +34,8 @@ export default function TablesPage() {
   const steady = useMemo(() => filters, [key]);
   const [total, setTotal] = useState(0);
   const [chosen, setChosen] = useState(NONE);
-  const [isEditing, setEditing] = useState(false);
+  // Those chosen when the dialog was opened: it keeps them after the choice is given up.
+  const [edited, setEdited] = useState<number[] | null>(null);
   const [areFacetsOpen, setFacetsOpen] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
@@ -99,7 +100,7 @@ export default function TablesPage() {
             {chosen.size === 0 ? <span className="small">{view === "hits" ? t.hitCount(format.number(total)) : t.tableCount(format.number(total))}</span> : (
               <>
                 <span className="strong">{t.chosen(format.number(chosen.size))}</span>
-                <Button kind="primary" icon="edit" onPress={() => setEditing(true)} isDisabled={chosen.size > CHOSEN_MAX}>{t.change}</Button>
+                <Button kind="primary" icon="edit" onPress={() => setEdited([...chosen])} isDisabled={chosen.size > CHOSEN_MAX}>{t.change}</Button>
                 {chosen.size < Math.min(total, CHOSEN_MAX) && view === "tables" && (
                   <Button kind="quiet" onPress={() => void chooseAll()}>
                     {total > CHOSEN_MAX ? t.chooseFirst(format.number(CHOSEN_MAX)) : t.chooseAll(format.number(total))}
@@ -118,7 +119,7 @@ export default function TablesPage() {
           ) : list}
         </div>
       </div>
-      {isEditing && <EditMany ids={[...chosen]} onClose={() => setEditing(false)} onDone={() => setChosen(NONE)} />}
+      {edited && <EditMany ids={edited} onClose={() => setEdited(null)} onDone={() => setChosen(NONE)} />}
       {text("new") !== "" && may("createTable") && <NewTable onClose={() => set({ new: undefined })} source={facets.source} />}
     </Page>
   );

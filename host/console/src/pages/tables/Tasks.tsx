@@ -5,7 +5,7 @@ import { useTexts } from "../../i18n";
 import type { Schemas } from "../../api/client";
 import { type Columns, DataTable } from "../../ui/table";
 import { Empty, Loaded, Section, Tag } from "../../ui/page";
-import { tasksOfQuery } from "./tasks-of";
+import { tasksOfQuery } from "./api";
 import { TABLE_TEXTS } from "./texts-table";
 
 type Task = Schemas["Task"];
@@ -29,13 +29,13 @@ export function Tasks({ id }: { id: number }) {
   );
   return (
     <Loaded query={query}>
-      {({ writers, readers, isWhole }) => (writers.length + readers.length === 0 && isWhole ? (
+      {({ records: tasks, total }) => (total === 0 ? (
         <Empty icon="workflow" title={t.noTasks}>{t.noTasksLead} <Link to="/workflows">{t.toWorkflows}</Link></Empty>
       ) : (
         <>
-          {!isWhole && <p className="small">{t.tasksOfEdges}</p>}
-          {list(t.writers, writers, t.noWriters)}
-          {list(t.readers, readers, t.noReaders)}
+          {tasks.length < total && <p className="small">{t.tasksCut(tasks.length, total)}</p>}
+          {list(t.writers, tasks.filter((task) => task.outputTableIds.includes(id)), tasks.length < total ? t.noneListed : t.noWriters)}
+          {list(t.readers, tasks.filter((task) => task.inputTableIds.includes(id)), tasks.length < total ? t.noneListed : t.noReaders)}
         </>
       ))}
     </Loaded>

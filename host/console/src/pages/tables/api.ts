@@ -1,11 +1,12 @@
 /** What the pages of tables ask the server, and the answers that carry more than their data. */
-import { api, data, Failed, failedBy, type Schemas, unreachable } from "../../api/client";
+import { api, data, Failed, failedBy, type Schemas, type Tagged, tagged, unreachable } from "../../api/client";
 import { queries } from "../../api/query";
+
+export { ifMatch, isStale, type Tagged, tagged } from "../../api/client";
 
 export type Table = Schemas["Table"];
 export type TableDetail = Schemas["TableDetail"];
 export type Field = Schemas["Field"];
-export type Datasource = Schemas["Datasource"];
 export type TableChange = Schemas["TableChange"];
 export type DryRun = Schemas["DryRun"];
 export type Statement = Schemas["Statement"];
@@ -14,29 +15,6 @@ interface Answered<T> {
   data?: { data: T };
   error?: unknown;
   response: Response;
-}
-
-/** A resource with the tag of the version that was read. */
-export interface Tagged<T> {
-  value: T;
-  tag: string | undefined;
-}
-
-export async function tagged<T>(call: Promise<Answered<T>>): Promise<Tagged<T>> {
-  const answered = await call.catch((reason: unknown) => {
-    throw unreachable(reason);
-  });
-  const value = await data(Promise.resolve(answered as Answered<T> & { data: { data: T } }));
-  return { value, tag: answered.response.headers.get("ETag") ?? undefined };
-}
-
-/** The header of a change that is refused if somebody else changed the resource meanwhile. */
-export function ifMatch(tag: string | undefined) {
-  return tag === undefined ? {} : { "If-Match": tag };
-}
-
-export function isStale(error: unknown): boolean {
-  return error instanceof Failed && error.status === 412;
 }
 
 /** A physical change that failed, with the outcome of each statement. */
@@ -73,17 +51,11 @@ export const changesQuery = (id: number) => ({
   queryFn: () => data(api.GET("/api/v1/tables/{id}/changes", { params: { path: { id } } })),
 });
 
-/** All data sources; there are few of them. */
-export const datasourcesQuery = {
-  queryKey: ["datasources", "page-of-all"],
-  queryFn: () => data(api.GET("/api/v1/datasources", { params: { query: { pageSize: 500 } } })),
-  staleTime: 30_000,
-};
-
-/** The data source that the server itself has; it cannot be changed, and no tables of it are listed. */
-export function isBuiltIn(source: Datasource): boolean {
-  return source.url === "lakeport:";
-}
+/** The tasks that write or read a table, the newest first. There may be more than these: `total` says how many. */
+export const tasksOfQuery = (tableId: number) => ({
+  queryKey: ["tasks", "of-table", tableId],
+  queryFn: () => data(api.GET("/api/v1/tasks", { params: { query: { tableId, pageSize: 500 } } })),
+});
 
 /** Reads a table again, past everything that is kept. */
 export function reread(id: number): Promise<Tagged<TableDetail>> {

@@ -3,7 +3,7 @@
  * What changes the catalogue alone has no statements and is done at once.
  */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { queries } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, TextField } from "../../ui/controls";
@@ -40,28 +40,52 @@ const refresh = async () => {
   await Promise.all([queries.invalidateQueries({ queryKey: ["tables"] }), queries.invalidateQueries({ queryKey: ["lineage"] })]);
 };
 
-/** `start` answers whether the change was made; it throws what the dry run is refused with. */
-export function usePhysicalChange(): { start: (wanted: Wanted) => Promise<boolean>; dialog: ReactNode } {
+interface PhysicalChange {
+  /** Answers whether the change was made. It throws what the dry run is refused with, and while another change is made. */
+  start: (wanted: Wanted) => Promise<boolean>;
+  /** The table whose change is being planned, for the buttons that ask for one. */
+  planned: number | null;
+  /** Shown while a change that a button asked for is planned; what is typed in a form has its own button. */
+  progress: ReactNode;
+  dialog: ReactNode;
+}
+
+export function usePhysicalChange(): PhysicalChange {
+  const t = useTexts(CHANGE_TEXTS);
   const [open, setOpen] = useState<Open | null>(null);
-  // One function for good: cells of tables that hold an editor are kept as long as it is the same.
+  const [planned, setPlanned] = useState<Wanted | null>(null);
+  const isTaken = useRef(false);
+  // The same function as long as it can be: cells of tables that hold an editor are kept with it.
   const start = useCallback(async (wanted: Wanted) => {
-    const planned = await wanted.send(true);
-    const plan: DryRun = { statements: planned.statements ?? [], notes: planned.notes ?? [] };
-    const isPlain = plan.statements.length === 0 && plan.notes.length === 0 && wanted.typed === undefined && !wanted.isAsked;
-    if (isPlain) {
-      await wanted.send(false);
-      await refresh();
-      return true;
+    if (isTaken.current) throw new Error(t.another);
+    isTaken.current = true;
+    setPlanned(wanted);
+    try {
+      const { statements = [], notes = [] } = await wanted.send(true);
+      if (statements.length === 0 && notes.length === 0 && !isAsked(wanted)) {
+        await wanted.send(false);
+        await refresh();
+        return true;
+      }
+      setPlanned(null);
+      return await new Promise<boolean>((end) => setOpen({ wanted, plan: { statements, notes }, end }));
+    } finally {
+      isTaken.current = false;
+      setPlanned(null);
     }
-    return new Promise<boolean>((end) => setOpen({ wanted, plan, end }));
-  }, []);
+  }, [t]);
+  const progress = planned !== null && isAsked(planned) && <Progress label={t.planning(planned.title)} />;
   const dialog = open && (
     <ChangeDialog key={open.wanted.title} wanted={open.wanted} plan={open.plan} onClose={(isDone) => {
       setOpen(null);
       open.end(isDone);
     }} />
   );
-  return { start, dialog };
+  return { start, planned: planned?.tableId ?? null, progress, dialog };
+}
+
+function isAsked(wanted: Wanted): boolean {
+  return wanted.typed !== undefined || wanted.isAsked === true;
 }
 
 type Phase = "plan" | "running" | "done" | "failed";
@@ -104,11 +128,13 @@ function ChangeDialog({ wanted, plan, onClose }: { wanted: Wanted; plan: DryRun;
     if (phase === "done" && wanted.isLast) void refresh();
     onClose(phase === "done" || (phase === "running" && made !== null));
   };
+  // Until the request has answered, the dialog stays: only here its failure is said.
+  const isWaiting = phase === "running" && made === null;
   const newest = phase === "running" ? (running ?? made) : made;
   const outcomes = error instanceof ChangeFailed ? error.statements : newest?.statements;
   const done = outcomes?.filter((statement) => statement.outcome === "done").length;
   return (
-    <Dialog title={wanted.title} isOpen onClose={close} isWide={plan.statements.length > 0}>
+    <Dialog title={wanted.title} isOpen onClose={close} isWide={plan.statements.length > 0} isBusy={isWaiting}>
       {phase === "plan" && wanted.lead}
       {phase === "done" && <p className="note" role="status"><Icon name="check" />{t.done}</p>}
       {phase === "running" && <Progress label={made ? t.goesOn : t.running} value={done} of={outcomes?.length} />}
@@ -122,7 +148,7 @@ function ChangeDialog({ wanted, plan, onClose }: { wanted: Wanted; plan: DryRun;
         <TextField label={t.typeName(wanted.typed)} value={typed} onChange={setTyped} placeholder={wanted.typed} autoFocus />
       )}
       <Actions>
-        <Button onPress={close}>{phase === "plan" ? t.cancel : t.close}</Button>
+        <Button isDisabled={isWaiting} onPress={close}>{phase === "plan" ? t.cancel : t.close}</Button>
         {(phase === "plan" || (phase === "failed" && !(error instanceof ChangeFailed) && !made)) && (
           <Button kind={wanted.isDanger ? "danger" : "primary"} onPress={() => void run()}
             isDisabled={wanted.typed !== undefined && typed !== wanted.typed}>
