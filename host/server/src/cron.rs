@@ -164,15 +164,31 @@ fn gap_end(skipped: NaiveDateTime, zone: Tz) -> Option<NaiveDateTime> {
     GapInfo::new(&skipped, &zone)?.end.map(|end| end.naive_local())
 }
 
+/// Five fields of Unix as seven. `None` where they mean days of both kinds, or weekdays by numbers, which count otherwise.
+fn of_unix(parts: &[&str]) -> Option<String> {
+    let [minute, hour, day, month, weekday] = *parts else { return None };
+    let (day, weekday) = match (day, weekday) {
+        (day, "*") => (day, "?"),
+        ("*", weekday) if !weekday.contains(|c: char| c.is_ascii_digit()) => ("?", weekday),
+        _ => return None,
+    };
+    Some(format!("0 {minute} {hour} {day} {month} {weekday} *"))
+}
+
 /// The problems of the number of fields and of each field.
 fn faults(parts: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     if parts.len() != FIELDS.len() {
         let names = FIELDS.map(|field| field.name).join(" ");
         let hint = match parts.len() {
-            5 => "; put seconds before the five of Unix and a year after them",
-            6 => "; append the year, `*` for every year",
-            _ => "",
+            5 => match of_unix(parts) {
+                Some(same) => format!("; write `{same}` for the five of Unix"),
+                None => "; put seconds before the five of Unix and a year after them, and `?` for one kind of day; weekdays \
+                         are 1 (Sunday) to 7"
+                    .to_owned(),
+            },
+            6 => "; append the year, `*` for every year".to_owned(),
+            _ => String::new(),
         };
         wrong.push(format!("has {} fields, not the seven of Quartz: {names}{hint}", parts.len()));
     }

@@ -341,7 +341,12 @@ fn it_has_seven_fields_and_one_question_mark() {
         assert!(Cron::parse(text).unwrap_err().contains("`?`"), "{text}");
     }
     assert!(Cron::parse(&"0".repeat(201)).unwrap_err().contains("200 characters"));
-    assert!(Cron::parse("0 2 * * *").unwrap_err().contains("put seconds before"));
+    for (unix, same) in [("0 2 * * *", "0 0 2 * * ? *"), ("*/5 * * * MON-FRI", "0 */5 * ? * MON-FRI *")] {
+        let said = Cron::parse(unix).unwrap_err();
+        assert!(said.contains(&format!("write `{same}` for")), "{said}");
+        assert!(Cron::parse(same).is_ok(), "{same}");
+    }
+    assert!(Cron::parse("0 2 1 * 1").unwrap_err().contains("weekdays are 1 (Sunday)"));
     assert!(Cron::parse("0 0 2 * * ?").unwrap_err().contains("append the year"));
 }
 

@@ -54,6 +54,9 @@ const MARKS: &[&str] = &[
     "如果是",
     "再",
 ];
+/// Those of them that take away what was there.
+const REPLACES: &[&str] =
+    &["instead", "change it to", "change that to", "switch to", "换成", "改成", "改为", "换为", "改按"];
 /// Words at its end that say so.
 const MARKS_AT_END: &[&str] = &["instead", "rather", "as well", "too", "的呢", "呢"];
 /// Words at the beginning and at the end that only say it politely.
@@ -205,6 +208,11 @@ impl<'m> Message<'m> {
     fn adds(self) -> bool {
         let lower = plain(self.text).to_lowercase();
         ADDS.iter().any(|word| has_words(&lower, word)) || lower.starts_with("and by ")
+    }
+
+    /// `by month instead`
+    fn replaces(self) -> bool {
+        marks_of(self.text).iter().any(|mark| REPLACES.contains(mark))
     }
 
     fn is_only(self) -> bool {
@@ -471,6 +479,10 @@ pub fn changed(earlier: &Meaning, part: Meaning, message: Message<'_>) -> Option
         meaning.fiscal = part.fiscal || part.range.is_none() && meaning.fiscal;
     }
     if part.unit.is_some() {
+        // `by month instead`, after cities
+        if message.replaces() && part.groups.is_empty() && earlier.unit.is_none() && earlier.rank.is_none() {
+            meaning.groups.clear();
+        }
         meaning.unit = part.unit;
         meaning.trend = false;
     }

@@ -519,6 +519,9 @@ fn a_message_changes_the_question_before() {
             assert!(sql.contains(part), "{messages:?}\n  {sql}\n  lacks {part}");
         }
     }
+    for change in ["by month instead", "改成按月"] {
+        assert!(!sql_after(&["Revenue by city", change]).contains("\"city\""), "{change}");
+    }
     let line = after(&company(), &["Revenue per month", "show it as a line"]).unwrap();
     assert_eq!(line.chart.map(crate::words::phrases::Chart::word), Some("line"));
     assert!(line.explanation.contains("Read as a change of “Revenue per month”."), "{}", line.explanation);
