@@ -92,6 +92,9 @@ fn a_session_keeps_the_token_in_a_cookie() {
         refused(&post(&[JSON, CONSOLE]), 401, "unauthenticated");
         let other = anyone.send("GET", "/api/v1/me", &[cookie, ("Authorization", "Bearer lkp_no")], b"");
         refused(&other, 401, "unauthenticated");
+        refused(&post(&[JSON, cookie, ("X-Lakeport-Console", "0")]), 403, "console_header_missing");
+        let unasked = anyone.send("DELETE", "/api/v1/session", &[cookie], b"");
+        refused(&unasked, 403, "console_header_missing");
         let out = anyone.send("DELETE", "/api/v1/session", &[cookie, CONSOLE], b"");
         assert!(out.header("set-cookie").expect("a cookie").contains("Max-Age=0"));
         let root = server.client_as(&server.token("admin", "root"));
@@ -255,6 +258,8 @@ fn a_caller_is_told_only_of_what_it_may_list() {
         let unknown = root.get("/api/v1/events?topics=engines,elsewhere");
         refused(&unknown, 400, "invalid_input");
         assert!(unknown.message().contains("`elsewhere` is no topic"), "{unknown:?}");
+        let two = root.get("/api/v1/events?topics=one,two&after=-1");
+        assert_eq!(two.json()["details"].as_array().map(Vec::len), Some(3), "{two:?}");
     }
 }
 

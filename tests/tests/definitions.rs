@@ -652,6 +652,13 @@ fn a_preview_shows_what_the_engine_has() {
             |version: i64| lake.server.get(&format!("{}/publish/preview?version={version}", path(id)));
         assert_eq!(of_version(4).data()["identical"], true, "it is what is deployed");
         refused(&of_version(99), 404, "not_found");
+        let hides = "SELECT 1 /*\u{202e} \u{2066}a\u{2069} */";
+        lake.server.put(&format!("/api/v1/tasks/{load}"), &json!({ "task": { "sqlContent": hides } })).data();
+        let warning = &preview()["warnings"][0];
+        assert!(warning["message"].as_str().expect("a text").contains("the first is U+202E"), "{warning}");
+        assert_eq!((&warning["line"], &warning["column"]), (&json!(1), &json!(12)));
+        let shown = json!({ "task": { "sqlContent": "INSERT INTO a VALUES (1, 'x')" } });
+        lake.server.put(&format!("/api/v1/tasks/{load}"), &shown).data();
         lake.server.put(&format!("/api/v1/tasks/{load}"), &json!({ "task": { "timeout": 0 } })).data();
         assert_eq!(
             lake.server.get(&path(id)).data()["publishStatus"],

@@ -48,7 +48,9 @@ fn a_plugin_is_staged_activated_replaced_and_rolled_back() {
             "1.0.0",
             "staging changes nothing"
         );
-        assert_eq!(activate(&server, "greeter", &second).data()["version"], "2.0.0");
+        assert_eq!(server.get("/api/v1/plugins/greeter").data()["previousDigest"], Value::Null);
+        let activated = activate(&server, "greeter", &second).data();
+        assert_eq!((&activated["version"], &activated["previousDigest"]), (&json!("2.0.0"), &json!(first)));
         let back = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
         assert_eq!(back.data()["version"], "1.0.0");
         let again = server.post("/api/v1/plugins/greeter/rollback", &json!({}));

@@ -74,6 +74,11 @@ pub fn accepts_coding(accepted: &str, coding: &str) -> bool {
     quality(accepted, coding).or_else(|| quality(accepted, "*")).unwrap_or(0.0) > 0.0
 }
 
+/// Whether a header like `Accept` names this choice and does not refuse it; `*` does not name it.
+pub fn names(accepted: &str, choice: &str) -> bool {
+    quality(accepted, choice).is_some_and(|quality| quality > 0.0)
+}
+
 /// The quality of a coding where it is named.
 fn quality(accepted: &str, coding: &str) -> Option<f32> {
     accepted.split(',').find_map(|choice| {
@@ -94,6 +99,15 @@ mod tests {
 
     fn accepting(text: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(text))])
+    }
+
+    #[test]
+    fn a_choice_is_named_or_not() {
+        assert!(names("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"));
+        assert!(names("application/json, Text/HTML;q=0.5", "text/html"));
+        for program in ["", "*/*", "application/json", "text/html;q=0, application/json", "text/html-x"] {
+            assert!(!names(program, "text/html"), "{program}");
+        }
     }
 
     #[test]

@@ -37,12 +37,12 @@ pub use answer::{
 };
 pub use call::{Body, Call, Json, Nothing, OptionalJson, Raw};
 pub use caller::{Caller, Identity, Role};
-pub use compress::accepts_coding;
+pub use compress::{accepts_coding, names};
 pub use edge::{Edge, EdgeSettings};
 pub use etag::{etag_of, etag_of_bytes};
 pub use gate::{Attempt, Begun, Gate};
 pub use internal_client::InternalClient;
-pub use local::check as check_local;
+pub use local::{check as check_local, whole_authority};
 pub use paging::{PAGE_MAX_BYTES, PAGE_SIZE_MAX, Page, PageNum, PageSize, Paging};
 pub use reply::{Content, Reply, ReplyBody};
 pub use request_id::RequestId;

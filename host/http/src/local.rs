@@ -61,14 +61,21 @@ fn is_usual(text: &str) -> bool {
 }
 
 fn is_loopback(text: &str) -> bool {
-    let Ok(authority) = text.parse::<Authority>() else { return false };
-    if authority.as_str().contains('@') {
-        return false;
-    }
+    let Some(authority) = whole_authority(text) else { return false };
     let host = authority.host();
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     host.eq_ignore_ascii_case("localhost")
         || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A host with or without a port, if the text is that and no more.
+pub fn whole_authority(text: &str) -> Option<Authority> {
+    let authority = text.parse::<Authority>().ok()?;
+    let port = match authority.port() {
+        Some(port) => format!(":{}", port.as_u16()),
+        None => String::new(),
+    };
+    (!authority.host().is_empty() && text == format!("{}{port}", authority.host())).then_some(authority)
 }
 
 fn check_forwarded(headers: &HeaderMap) -> Result<(), Error> {
@@ -89,9 +96,12 @@ fn check_forwarded(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Reads need no check: without CORS a foreign page cannot see the answer.
+/// Reads, too: a foreign page would not see the answer, but some of them ask a database. It may lead to a page.
 fn check_origin(parts: &Parts) -> Result<(), Error> {
-    if parts.method == Method::GET || parts.method == Method::HEAD {
+    let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
+    let mode = parts.headers.get("sec-fetch-mode").and_then(|mode| mode.to_str().ok());
+    let is_interface = parts.uri.path().to_ascii_lowercase().starts_with("/api");
+    if is_read && mode == Some("navigate") && !is_interface {
         return Ok(());
     }
     let own = hosts(parts).flatten().next().unwrap_or_default().to_ascii_lowercase();
@@ -105,7 +115,7 @@ fn check_origin(parts: &Parts) -> Result<(), Error> {
     if origins_fit && sites_fit {
         return Ok(());
     }
-    let message = "pages of other origins may not send changes";
+    let message = "pages of other origins may not send requests";
     Err(Error::forbidden("origin_not_allowed", message))
 }
 
@@ -141,6 +151,8 @@ mod tests {
             "",
             "10.0.0.1",
             "::1",
+            "[::1].evil",
+            "[::1]:80.evil",
         ];
         for bad in bad {
             assert_eq!(outcome("GET", &[("host", bad)]), Some("host_not_allowed"), "{bad}");
@@ -151,11 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn only_cross_origin_writes_are_refused() {
+    fn cross_origin_requests_are_refused_except_ways_to_a_page() {
         let host = ("host", "localhost:8080");
         for origin in ["http://example.com", "null", "http://localhost:9999", "https://localhost:8080"] {
             assert_eq!(outcome("POST", &[host, ("origin", origin)]), Some("origin_not_allowed"), "{origin}");
-            assert_eq!(outcome("GET", &[host, ("origin", origin)]), None, "{origin}");
+            assert_eq!(outcome("GET", &[host, ("origin", origin)]), Some("origin_not_allowed"), "{origin}");
         }
         assert_eq!(outcome("POST", &[host, ("origin", "http://localhost:8080")]), None);
         assert_eq!(outcome("POST", &[host]), None);
@@ -165,7 +177,16 @@ mod tests {
             [("cross-site", true), ("same-site", true), ("same-origin", false), ("none", false)]
         {
             assert_eq!(outcome("DELETE", &[host, ("sec-fetch-site", site)]).is_some(), refused, "{site}");
+            assert_eq!(outcome("GET", &[host, ("sec-fetch-site", site)]).is_some(), refused, "{site}");
         }
+        let followed = |path: &str| {
+            let request =
+                Request::get(path).header("host", "localhost").header("sec-fetch-site", "cross-site");
+            let parts = request.header("sec-fetch-mode", "navigate").body(()).unwrap().into_parts().0;
+            check(&parts, &[]).is_ok()
+        };
+        assert!(followed("/tables/7") && followed("/docs"));
+        assert!(!followed("/api/v1/tables/7/statistics?forceRefresh=true"));
     }
 
     #[test]

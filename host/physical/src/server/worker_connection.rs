@@ -15,8 +15,14 @@ use crate::errors::PROTOCOL_ERROR;
 use crate::script::{Bounds, Ran, Shown};
 use crate::worker::{Key, Place, Reply, Request, Target, Worker, WorkerProcesses};
 
+/// Shorter passwords are not looked for in errors: they are a part of many words.
+const HIDDEN_MIN_CHARS: usize = 4;
+
 /// An open connection.
-pub(crate) struct WorkerConnection(Worker);
+pub(crate) struct WorkerConnection {
+    worker: Worker,
+    password: Option<String>,
+}
 
 impl WorkerConnection {
     /// Connects to one address, without session settings.
@@ -31,33 +37,38 @@ impl WorkerConnection {
         let mut worker = processes.take(key, place)?;
         let target = Target::Server { login: login.clone(), address, driver };
         match worker.ask(&Request::Open(target)).await {
-            Ok(_) => Ok(WorkerConnection(worker)),
+            Ok(_) => Ok(WorkerConnection { worker, password: login.password.clone() }),
             Err(failed) => {
                 // The process is not to blame.
                 worker.close().await;
-                Err(failed)
+                Err(without_password(failed, login.password.as_deref()))
             }
         }
     }
 
+    async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
+        let reply = self.worker.ask(request).await;
+        reply.map_err(|failed| without_password(failed, self.password.as_deref()))
+    }
+
     /// Whether it can no longer be used.
     pub fn is_lost(&self) -> bool {
-        self.0.is_lost()
+        self.worker.is_lost()
     }
 
     /// Applies and checks the settings that the host itself relies on, whatever the dialect set.
     pub async fn check_set_up(&mut self, reads_only: bool) -> Result<(), Error> {
-        self.0.ask(&Request::SetUp { reads_only }).await.map(drop)
+        self.ask(&Request::SetUp { reads_only }).await.map(drop)
     }
 
     /// Checks that the server still answers.
     pub async fn check(&mut self) -> Result<(), Error> {
-        self.0.ask(&Request::Check).await.map(drop)
+        self.ask(&Request::Check).await.map(drop)
     }
 
     /// Runs a judged statement, or the host's own, which may take so long; returns the number of changed rows.
     pub async fn execute(&mut self, sql: &str, timeout: Duration) -> Result<u64, Error> {
-        match self.0.ask(&Request::Execute { sql: sql.to_owned(), timeout }).await? {
+        match self.ask(&Request::Execute { sql: sql.to_owned(), timeout }).await? {
             Reply::Changed(rows) => Ok(rows),
             _ => Err(Worker::astray()),
         }
@@ -66,7 +77,7 @@ impl WorkerConnection {
     /// Reads the rows of a judged statement.
     pub async fn read(&mut self, statement: &ReadStatement, bounds: Bounds) -> Result<Answer, Error> {
         let ReadStatement { sql, binds } = statement.clone();
-        match self.0.ask(&Request::Read { sql, binds, bounds }).await? {
+        match self.ask(&Request::Read { sql, binds, bounds }).await? {
             Reply::Rows { rows, has_more } => Ok(Answer { rows, has_more }),
             _ => Err(Worker::astray()),
         }
@@ -81,7 +92,7 @@ impl WorkerConnection {
         timeout: Duration,
     ) -> Result<Ran, Error> {
         let request = Request::Script { sql: sql.to_owned(), changes_rows, shown, timeout };
-        match self.0.ask(&request).await? {
+        match self.ask(&request).await? {
             Reply::Ran(ran) => Ok(ran),
             _ => Err(Worker::astray()),
         }
@@ -89,21 +100,48 @@ impl WorkerConnection {
 
     /// Leaves its worker's place to others. False: it must not rest.
     pub fn rest(&mut self) -> bool {
-        self.0.rest()
+        self.worker.rest()
     }
 
     /// Takes a place again.
     pub async fn wake(&mut self) -> Result<(), Error> {
-        self.0.wake().await
+        self.worker.wake().await
     }
 
     /// Closes the connection; the worker waits for another one.
     pub async fn close(self) {
-        self.0.close().await;
+        self.worker.close().await;
     }
 }
 
 /// After these errors the connection is of no further use.
 pub(super) fn breaks(cause: &Error) -> bool {
     crate::errors::is_lost(cause) || cause.code == PROTOCOL_ERROR
+}
+
+/// A server that was given the password may say it, and what it says is shown.
+fn without_password(mut failed: Error, password: Option<&str>) -> Error {
+    let Some(password) = password.filter(|password| password.chars().count() >= HIDDEN_MIN_CHARS) else {
+        return failed;
+    };
+    failed.message = failed.message.replace(password, "***");
+    if let Some(upstream) = &mut failed.upstream {
+        upstream.message = upstream.message.replace(password, "***");
+    }
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use lakeport_bindings::host::error;
+
+    use super::*;
+
+    #[test]
+    fn errors_do_not_hold_the_password() {
+        let said = error("unauthorized", "your password is hunter2".to_owned());
+        assert_eq!(without_password(said.clone(), Some("hunter2")).message, "your password is ***");
+        assert_eq!(without_password(said.clone(), Some("is")).message, said.message);
+        assert_eq!(without_password(said.clone(), None).message, said.message);
+    }
 }

@@ -37,6 +37,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest time between two looks at the clock for whether a stream's caller has expired: the clock may be set.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The time between two looks at the key of sessions.
+const KEY_INTERVAL: Duration = Duration::from_secs(5);
+
 /// The change log's topic of tokens.
 pub const TOPIC: &str = "tokens";
 
@@ -106,7 +109,8 @@ fn routes() -> Vec<Route<Auth>> {
             "Sign out of the console: removes the cookie",
             session::sign_out,
         )
-        .reading(),
+        .reading()
+        .refuses(&[session::HEADER_MISSING]),
         Route::new(Method::GET, "/api/v1/tokens", Role::Admin, "listTokens", "List tokens", api::list),
         Route::new(
             Method::POST,
@@ -223,12 +227,16 @@ impl Auth {
     }
 
     /// Resolves when the caller's token is revoked or has expired, or its JWT has; for a caller of local mode, when
-    /// that ends.
+    /// that ends; for one who signed in at the issuer, when the key of sessions changes.
     pub async fn ended(&self, caller: &Caller) {
         let mut reloaded = self.reloaded.subscribe();
+        let is_oidc = matches!(caller.identity, Identity::Oidc(_));
+        let key = is_oidc.then(|| self.keys.session_key());
+        let interval = if is_oidc { KEY_INTERVAL } else { EXPIRY_INTERVAL };
         loop {
             let is_known = match caller.identity {
-                Identity::Anonymous | Identity::Oidc(_) => true,
+                Identity::Anonymous => true,
+                Identity::Oidc(_) => key == Some(self.keys.session_key()),
                 Identity::Local => self.is_local_mode(),
                 Identity::Token(id) => self.tokens.load().ids.contains(&id),
             };
@@ -236,10 +244,9 @@ impl Auth {
             if !is_known || left_ms.is_some_and(|left_ms| left_ms <= 0) {
                 return;
             }
-            let left =
-                left_ms.map_or(EXPIRY_INTERVAL, |left_ms| Duration::from_millis(left_ms.unsigned_abs()));
+            let left = left_ms.map_or(interval, |left_ms| Duration::from_millis(left_ms.unsigned_abs()));
             // An error would mean that this, which holds the sender, is gone.
-            let _ = timeout(left.min(EXPIRY_INTERVAL), reloaded.changed()).await;
+            let _ = timeout(left.min(interval), reloaded.changed()).await;
         }
     }
 

@@ -58,8 +58,10 @@ pub fn full_name(name: &str, is_secure: bool) -> String {
 /// The value of a cookie that is not empty. `None`, too, if there are different ones: one is not from here.
 pub fn cookie_of<'h>(headers: &'h HeaderMap, full_name: &str) -> Option<&'h str> {
     let pairs = headers.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
-    // Another program's cookie may hold anything.
-    let texts = pairs.filter_map(|pair| std::str::from_utf8(pair).ok()?.trim().split_once('='));
+    // Another program's cookie may hold anything. Only these two are left out before a name: browsers take other blanks for
+    // letters of it, and so for a name without the prefix.
+    let texts =
+        pairs.filter_map(|pair| std::str::from_utf8(pair).ok()?.trim_matches([' ', '\t']).split_once('='));
     let mut values =
         texts.filter(|(name, value)| *name == full_name && !value.is_empty()).map(|(_, value)| value);
     let first = values.next()?;
@@ -67,7 +69,7 @@ pub fn cookie_of<'h>(headers: &'h HeaderMap, full_name: &str) -> Option<&'h str>
 }
 
 fn check_page(headers: &HeaderMap) -> Result<(), Error> {
-    if headers.contains_key(&CONSOLE) {
+    if headers.get(&CONSOLE).is_some_and(|value| value == "1") {
         return Ok(());
     }
     let message = "a change by the session's cookie needs the header `X-Lakeport-Console: 1`, which the console's page \
@@ -99,6 +101,11 @@ pub async fn sign_in(call: Call<Nothing, Nothing, Draft<SignIn>>) -> Result<Data
 /// `DELETE /api/v1/session`
 pub async fn sign_out(call: Call) -> Result<Data<()>, Error> {
     let is_secure = is_secure(&call.headers, &call.state.config);
+    let is_by_cookie = !call.headers.contains_key(AUTHORIZATION)
+        && cookie_of(&call.headers, &full_name(COOKIE_NAME, is_secure)).is_some();
+    if is_by_cookie {
+        check_page(&call.headers)?;
+    }
     let cookie = format!("{}; Max-Age=0", cookie("", is_secure));
     let cookie = HeaderValue::from_str(&cookie).map_err(Error::internal)?;
     Ok(Data::new(&()).with_header(SET_COOKIE, cookie))
@@ -184,6 +191,9 @@ mod tests {
         assert_eq!(token("GET", &[cookie]).unwrap().as_deref(), Some("lp_1"));
         assert_eq!(token("GET", &[cookie, ("Authorization", "Bearer lp_2")]).unwrap(), None);
         assert_eq!(token("GET", &[("Cookie", "lakeport_session=; x_lakeport_session=lp_1")]).unwrap(), None);
+        let blank = HeaderValue::from_bytes("\u{2000}lakeport_session=lp_1".as_bytes()).expect("bytes");
+        let headers = HeaderMap::from_iter([(COOKIE, blank)]);
+        assert_eq!(cookie_of(&headers, "lakeport_session"), None, "it is another name to browsers");
         assert_eq!(token("POST", &[]).unwrap(), None);
     }
 

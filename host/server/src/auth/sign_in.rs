@@ -7,7 +7,7 @@ use ::http::header::HOST;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use lakeport_base::Error;
-use lakeport_http::{Caller, Data, Identity, Nothing, Redirect, Role};
+use lakeport_http::{Caller, Data, Identity, Nothing, Redirect, Role, whole_authority};
 use lakeport_oidc::{CALLBACK_PATH, Oidc, OidcIdentity, Pending};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -106,7 +106,7 @@ pub async fn start(call: Call<Nothing, StartQuery>) -> Result<Redirect, Error> {
     let scheme = if is_secure { "https" } else { "http" };
     let host = call.header(&HOST).unwrap_or_default();
     let redirect_uri = format!("{scheme}://{host}{CALLBACK_PATH}");
-    if !lakeport_oidc::is_redirect_uri(&redirect_uri) {
+    if whole_authority(host).is_none() || !lakeport_oidc::is_redirect_uri(&redirect_uri) {
         return Err(Error::bad_request("invalid_input", "the request's Host is not a host"));
     }
     let (address, pending) = match oidc.begin(&redirect_uri).await {
@@ -257,7 +257,9 @@ fn own_page(text: &str) -> &str {
         text.len() <= RETURN_MAX_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let is_page = text.starts_with('/') && !text.starts_with("/api");
     let path = text.split(['?', '#']).next().unwrap_or_default();
-    let is_page = is_page && !path.contains("//") && !path.contains("/.");
+    // Browsers read `%2e` as a dot.
+    let path = path.to_ascii_lowercase();
+    let is_page = is_page && ["//", "/.", "%2e", "%2f", "%5c"].iter().all(|part| !path.contains(part));
     if is_plain && is_page { text } else { "/" }
 }
 
@@ -281,6 +283,8 @@ mod tests {
             "/api/v1/session/oidc",
             "/./api/v1/session/oidc",
             "/.//evil.example",
+            "/%2e/api/v1/me",
+            "/x/%2E%2e/api/v1/me",
             "/ä",
         ] {
             assert_eq!(own_page(other), "/", "{other}");

@@ -18,7 +18,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use lakeport_base::Error;
 use lakeport_bundled::ConsoleFile;
-use lakeport_http::{Answer, AnswerShape, Nothing, Reply, Role, Route, accepts_coding};
+use lakeport_http::{Answer, AnswerShape, Nothing, Reply, Role, Route, accepts_coding, names};
 use ring::rand::SecureRandom as _;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ const INDEX: Index = Index {
     metrics: "/metrics",
 };
 
-/// The page, or the entry points for a client that accepts JSON and no HTML.
+/// The page, or the entry points for a client that asks for no page.
 struct IndexAnswer(Reply);
 
 impl Answer for IndexAnswer {
@@ -132,8 +132,7 @@ impl Answer for IndexAnswer {
 }
 
 async fn index(call: Call) -> Result<IndexAnswer, Error> {
-    let accepted = call.header(&ACCEPT).unwrap_or_default();
-    if accepted.contains("json") && !accepted.contains("text/html") {
+    if !names(call.header(&ACCEPT).unwrap_or_default(), "text/html") {
         return Ok(IndexAnswer(Reply::json(&INDEX).header(VARY, HeaderValue::from_static("Accept"))));
     }
     let nonce = nonce()?;
@@ -202,10 +201,12 @@ fn answer(console: &Console, name: &str, asked: &HeaderMap) -> Result<ConsoleAns
     let cached = if name.starts_with("assets/") { FOREVER } else { "no-cache" };
     let mut reply = Reply::bytes(HeaderValue::from_static(media_type(name)), bytes)
         .header(CACHE_CONTROL, HeaderValue::from_static(cached))
-        .header(CONTENT_SECURITY_POLICY, HeaderValue::from_static(FILE_POLICY))
-        .header(VARY, HeaderValue::from_static("Accept-Encoding"));
+        .header(CONTENT_SECURITY_POLICY, HeaderValue::from_static(FILE_POLICY));
+    // Of an answer without a coding the server says it everywhere.
     if let Some(coding) = coding {
-        reply = reply.header(CONTENT_ENCODING, HeaderValue::from_static(coding));
+        reply = reply
+            .header(CONTENT_ENCODING, HeaderValue::from_static(coding))
+            .header(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
     Ok(ConsoleAnswer(reply))
 }

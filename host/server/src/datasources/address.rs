@@ -1,6 +1,8 @@
 //! Addresses of database servers, `postgres://user@host:5432/database?option=value`. The password is
 //! separated from the rest. Error messages never show any part of the input.
 
+use std::net::Ipv6Addr;
+
 use lakeport_physical::Tls;
 use lakeport_sql::Transport;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -9,6 +11,8 @@ use crate::secrets::Secret;
 
 /// The longest address, in bytes.
 pub const MAX_BYTES: usize = 4_096;
+/// The longest host name, by DNS.
+const HOST_MAX_BYTES: usize = 253;
 /// Characters that need no encoding in an address.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Options that a query must not have: they have a member of their own, or are secrets.
@@ -72,8 +76,12 @@ impl ServerAddress {
 
     /// The error continues the member's name.
     pub fn check(&self) -> Result<(), String> {
-        let is_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-        if self.host.is_empty() || !self.host.chars().all(is_host) {
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let is_host = match self.host.contains(':') {
+            true => self.host.parse::<Ipv6Addr>().is_ok(),
+            false => (1..=HOST_MAX_BYTES).contains(&self.host.len()) && self.host.chars().all(is_name),
+        };
+        if !is_host {
             return Err("must name a host, by its name or its IP address".to_owned());
         }
         for (name, _) in self.options() {

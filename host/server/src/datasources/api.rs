@@ -1,6 +1,7 @@
 //! Handlers of data sources.
 
 use lakeport_base::error::{Detail, Error};
+use lakeport_bindings::dialect::schema::ServerInfo;
 use lakeport_http::form::{Amend, Draft, Patch};
 use lakeport_http::{Caller, Data, Nothing, Page, PageNum, PageSize, Paging};
 use lakeport_store::Tx;
@@ -328,9 +329,17 @@ pub async fn test_new(
     let begun = Instant::now();
     // Also when the caller goes away meanwhile.
     let _forgotten = Forgotten { state, id: source.id };
-    let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await?;
+    let server = asked(state, &source, call.request_id.as_str()).await?;
     let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
     Ok(Data::new(&DatasourceTest { ok: true, product: server.product, version: server.version, latency_ms }))
+}
+
+/// What its server says of itself, to the account of tasks and to that for reading.
+async fn asked(state: &Datasources, source: &Datasource, call: &str) -> Result<ServerInfo, Error> {
+    if source.read_url.is_some() {
+        DatasourceClient::of_main(state, source, call).server().await?;
+    }
+    Ok(DatasourceClient::of(state, source, call).server().await?)
 }
 
 /// `POST /api/v1/datasources/{id}/test`
@@ -342,7 +351,7 @@ pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Er
     let (product, version) = if source.is_own() {
         (state.db.product().to_owned(), store::own_version(&state.db).await?)
     } else {
-        let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await?;
+        let server = asked(state, &source, call.request_id.as_str()).await?;
         (server.product, server.version)
     };
     let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;

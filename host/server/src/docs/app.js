@@ -291,7 +291,7 @@ function overview() {
   return [
     el("h1", { tabindex: "-1" }, info.title ?? "The interface"), prose(info.description),
     el("p", {}, "Choose an operation to read what it takes and answers, and to try it on this server. ",
-      "Where the server asks for a token, put it in above: it is kept in this tab until the tab is closed."),
+      "Where the server asks for a token, sign in to the console, or put one in above: it is kept until this page is left."),
     tags.length > 0 && el("ul", { class: "tree" }, tags.map((tag) => el("li", {},
       el("strong", {}, tag.name), el("span", { class: "about" }, coded(tag.description ?? ""))))),
   ];
@@ -420,7 +420,7 @@ function tryIt(operation) {
     if (document.activeElement === stop) send.focus();
     stop.hidden = true;
   }
-  page.token.oninput = () => { keepToken(); refresh(); };
+  page.token.oninput = refresh;
   page.token.onchange = () => lookUpAll(fields, body, refresh);
   refresh();
   lookUpAll(fields, body, refresh);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ::http::Method;
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
+use lakeport_base::text::shortened;
 use lakeport_http::{Answer, AnswerShape, Reply, Role, Route, events};
 use parking_lot::Mutex;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -25,6 +26,10 @@ use lookups::Lookups;
 use reader::Reader;
 pub use resource::TOPICS;
 
+/// Names of topics that are read.
+const NAMES_MAX: usize = 20;
+/// Of an unknown name, in an error.
+const NAME_MAX_CHARS: usize = 50;
 /// Streams of one caller; one more is refused.
 const STREAMS_MAX: usize = 100;
 
@@ -81,7 +86,7 @@ impl Events {
 }
 
 pub fn part() -> Part<Events> {
-    let about = "Follow the changes of all resources that the caller may list, as server-sent events";
+    let about = "Follow the changes of the resources that the caller may list, as server-sent events";
     let route = Route::new(Method::GET, "/api/v1/events", Role::Viewer, "streamEvents", about, stream);
     Part {
         tags: &[("events", "The changes of all resources, as one stream")],
@@ -127,10 +132,19 @@ impl Answer for Stream {
 async fn stream(call: Call) -> Result<Stream, Error> {
     let state = &call.state;
     let seen = state.changes.follow_seen();
-    let topics = topics(call.query.topics.as_deref())?;
-    let after = events::asked_after(&call.headers, call.query.after)?;
+    let (topics, mut wrong) = topics(call.query.topics.as_deref());
+    let after = match events::asked_after(&call.headers, call.query.after) {
+        Ok(after) => after,
+        Err(error) => {
+            wrong.extend(Error::details_of(Err(error))?);
+            None
+        }
+    };
     if after.is_some_and(|after| after < 0) {
-        return Err(Error::invalid(vec![Detail::new("after", "must be the id of an event, or 0")]));
+        wrong.push(Detail::new("after", "must be the id of an event, or 0"));
+    }
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
     }
     if let Some(after) = after.filter(|after| *after > *seen.borrow()) {
         // Another server of the store may have sent it, which is further than this one. If none has, the stream says so.
@@ -141,16 +155,20 @@ async fn stream(call: Call) -> Result<Stream, Error> {
     Ok(Stream(events::stream(reader.stream(), state.stopping.clone())))
 }
 
-/// The topics that a reader wants.
-fn topics(text: Option<&str>) -> Result<HashSet<&'static str>, Error> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(HashSet::from(TOPICS)) };
-    let known = |name: &str| {
-        let topic = TOPICS.into_iter().find(|topic| *topic == name.trim());
-        topic.ok_or_else(|| {
-            let message =
-                format!("`{}` is no topic; the topics are {}", name.escape_debug(), TOPICS.join(", "));
-            Error::invalid(vec![Detail::new("topics", message)])
-        })
-    };
-    text.split(',').map(known).collect()
+/// The topics that a reader wants, and what is wrong with them.
+fn topics(text: Option<&str>) -> (HashSet<&'static str>, Vec<Detail>) {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return (HashSet::from(TOPICS), Vec::new()) };
+    let (mut topics, mut wrong) = (HashSet::new(), Vec::new());
+    for name in text.split(',').take(NAMES_MAX) {
+        match TOPICS.into_iter().find(|topic| *topic == name.trim()) {
+            Some(topic) => _ = topics.insert(topic),
+            None => {
+                let name = shortened(name.trim(), NAME_MAX_CHARS);
+                let known = TOPICS.join(", ");
+                let message = format!("`{}` is no topic; the topics are {known}", name.escape_debug());
+                wrong.push(Detail::new("topics", message));
+            }
+        }
+    }
+    (topics, wrong)
 }

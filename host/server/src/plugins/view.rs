@@ -18,6 +18,8 @@ pub struct PluginAnswer {
     title: Option<String>,
     version: Option<String>,
     digest: Option<String>,
+    /// What a rollback activates; null: no generation was active before this one.
+    previous_digest: Option<String>,
     state: &'static str,
     reason: Option<String>,
     imports: Vec<String>,
@@ -97,6 +99,7 @@ impl PluginAnswer {
             digest: active.map(|generation| generation.digest.to_string()),
             state: plugin.state(),
             reason: plugin.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
+            previous_digest: plugin.history.last().map(|generation| generation.digest.to_string()),
             imports: shown.map(|generation| generation.imports.clone()).unwrap_or_default(),
             grants: active.map(|generation| generation.grants.needed.clone()).unwrap_or_default(),
             config_schema: shown.and_then(|generation| config_schema(&generation.description)),

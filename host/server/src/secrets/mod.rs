@@ -130,6 +130,11 @@ impl Keys {
         key.open_session(context, sealed)
     }
 
+    /// Identifies the key that seals sessions now.
+    pub fn session_key(&self) -> KeyId {
+        self.followed().newest().id
+    }
+
     /// A keyed digest, `<key id>:<digest>`, to compare texts without storing them. It can be compared while
     /// the key is kept: use it for comparisons within days.
     pub fn digest(&self, bytes: &[u8]) -> String {

@@ -196,7 +196,9 @@ fn joined(artifact: &Artifact) -> Result<Value, String> {
         return Err(format!("its artifact `{}` has no `{missing}`", artifact.kind));
     }
     if artifact.kind == "chart" && has_address(&members["spec"]) {
-        return Err("its chart names an address; a chart brings its data with it".to_owned());
+        return Err(
+            "its chart names an address or a field of a form; a chart brings its data with it".to_owned()
+        );
     }
     let mut shown = serde_json::Map::new();
     shown.insert("kind".to_owned(), artifact.kind.clone().into());
@@ -214,14 +216,14 @@ fn needed(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a specification makes its reader fetch or follow an address, or configures the program that shows
-/// it. Its data is exempt.
+/// Whether a specification makes its reader fetch or follow an address, puts fields of a form into the page, or configures the
+/// program that shows it. Its data is exempt.
 fn has_address(spec: &Value) -> bool {
     match spec {
         Value::Array(items) => items.iter().any(has_address),
         Value::Object(members) => members.iter().any(|(name, member)| match name.as_str() {
             "values" | "datasets" => false,
-            "url" | "href" | "usermeta" => true,
+            "url" | "href" | "src" | "bind" | "usermeta" => true,
             _ => has_address(member),
         }),
         _ => false,

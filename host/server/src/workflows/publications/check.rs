@@ -218,6 +218,7 @@ async fn known_problems(
             refuse("datasourceId", why);
         }
         let text = task.sql_content.as_deref().unwrap_or_default();
+        warnings.extend(misleading(*id, task, text));
         let wrong = parameters::check(&task.task_type, text, &params, Datasource::lexing(source));
         let is_sound = wrong.is_empty();
         wrong.into_iter().for_each(|why| refuse("sqlContent", why));
@@ -271,6 +272,29 @@ async fn known_problems(
     }
     problems.truncate(PROBLEMS_MAX);
     Ok(Check { errors: problems, warnings })
+}
+
+/// Characters that are not seen, or that let a text be read in another order than it runs in.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
+}
+
+/// The first of the characters by which a text misleads its approver.
+fn misleading(id: i64, task: &TaskContent, text: &str) -> Option<Problem> {
+    let (before, rest) = text.split_at(text.find(is_unseen)?);
+    let character = u32::from(rest.chars().next()?);
+    let count = rest.chars().filter(|c| is_unseen(*c)).count();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let message = format!(
+        "the text has {count} characters that are not seen or that change how it reads, the first is U+{character:04X}"
+    );
+    Some(Problem {
+        line: Some(before.matches('\n').count() as u64 + 1),
+        column: Some(line.chars().count() as u64 + 1),
+        ..Problem::of_task(id, task, "sqlContent", message)
+    })
 }
 
 /// Of what these statements read and write nothing is known.
