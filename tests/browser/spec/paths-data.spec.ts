@@ -17,6 +17,9 @@ test("a table is found by search and by filters, opened, and shows its fields an
   await settled(page);
   await page.keyboard.press("/");
   await page.keyboard.type("ods_products");
+  // They count the list of tables, not what the search finds.
+  await expect(page.getByRole("tab", { name: "Tables and fields" })).toHaveAttribute("aria-selected", "true");
+  await expect(filters).toHaveCount(0);
   await page.getByRole("link", { name: /ods_products/ }).first().click();
   await expect(page).toHaveURL(/\/tables\/\d+/);
   await expect(page.getByRole("heading", { level: 1 })).toContainText("ods_products");
@@ -99,7 +102,7 @@ test("a new table is created in its database, changed, deleted, restored and pur
   await carriedOut(page, "Add the field reason", /ALTER TABLE/);
   await expect(page.getByRole("cell", { name: "reason", exact: true })).toBeVisible();
   await page.getByRole("tab", { name: "Changes" }).click();
-  await expect(page.getByRole("tabpanel").getByText("Field added").first()).toBeVisible();
+  await expect(page.getByRole("tabpanel").getByText("adds the field reason to ods_returns").first()).toBeVisible();
 
   await moveToBin(page, "ods_returns");
   const bin = page.getByRole("region", { name: "Recycle bin" });
@@ -129,6 +132,8 @@ async function carriedOut(page: Page, title: string, statement: RegExp, action =
   }
   await button.click();
   await expect(dialog.getByRole("status")).toContainText("Done");
+  // What ran is shown, which the plan may have named otherwise.
+  await expect(dialog.getByText("done", { exact: true }).first()).toBeVisible();
   await dialog.getByRole("button", { name: "Close" }).first().click();
   await expect(dialog).toHaveCount(0);
 }
@@ -162,6 +167,7 @@ test("the lineage of a table is followed, and the address keeps the view", async
   await expect(page.getByRole("button", { name: /^Upstream/ })).toBeVisible();
   expect(far).toMatch(/^\d+ tables/);
   await page.getByRole("button", { name: "List", exact: true }).click();
+  await page.reload();
   await expect(page.getByRole("cell", { name: /ods_orders/ }).first()).toBeVisible();
   await panel.getByRole("link", { name: "Open the table" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("ods_orders");

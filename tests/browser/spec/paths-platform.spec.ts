@@ -24,7 +24,16 @@ test("a plugin is uploaded, reviewed, activated, quarantined and released", asyn
   await expect(page).toHaveURL(/\/plugins\/[^?]+\?review=/);
   await expect(page.getByRole("heading", { name: /^Generation / })).toBeVisible();
   await expect(page.getByText("No generation is active. Everything below is new.")).toBeVisible();
-  await expect(page.getByRole("heading", { name: "What it would be granted" })).toBeVisible();
+  const wanted = page.getByRole("heading", { name: "What it would be granted" });
+  await expect(wanted).toBeVisible();
+  // Another window does not know what it wants, and activates it only once it does.
+  await page.reload();
+  const activate = page.getByRole("button", { name: "Activate", exact: true });
+  await expect(activate).toBeDisabled();
+  await expect(wanted).toHaveCount(0);
+  await page.getByRole("button", { name: "Check it again" }).click();
+  await expect(wanted).toBeVisible();
+  await expect(activate).toBeEnabled();
   await page.getByRole("button", { name: "Activate", exact: true }).click();
   const generations = page.getByRole("region", { name: "Generations" });
   await expect(generations.getByRole("row", { name: /active all calls/ })).toHaveCount(1);

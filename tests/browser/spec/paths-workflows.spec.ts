@@ -57,7 +57,11 @@ test("an editor sets the schedule, sees its next ten times, and asks for the pub
   await expect(page.getByRole("button", { name: "Discard changes" })).toHaveCount(0);
   await expect(page.getByRole("button", { name: "Save", exact: true })).toBeDisabled();
 
-  await page.getByRole("tab", { name: "Publication" }).click();
+  // The button leads to the form, where it is not needed.
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await expect(page.getByLabel("Comment")).toBeFocused();
+  await expect(page.getByLabel("Comment")).toBeInViewport();
+  await expect(page.getByRole("button", { name: "Publish", exact: true })).toHaveCount(0);
   await page.getByLabel("Comment").fill("The first version");
   await page.getByRole("button", { name: "Submit for approval" }).click();
   await expect(page.getByText("Approving takes the role approver.")).toBeVisible();
@@ -114,6 +118,15 @@ test("an editor runs it, reads its log, and brings its schedule online", async (
 
 test("an editor runs past days again, after a preview", async ({ page }) => {
   await open(page, "editor", "Backfill");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await expect(page.getByText("A time is missing.")).toHaveCount(2);
+  await page.getByLabel("From").fill("2026-01-10T00:00:00");
+  await page.getByLabel("To (included)").fill("2026-01-09T00:00:00");
+  await expect(page.getByText("The end is before the start.")).toBeVisible();
+  // What only the server knows is said in English, too, at its field.
+  await page.getByLabel("To (included)").fill("2026-01-10T00:00:01");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await expect(page.getByText("The schedule has no time in this range.")).toHaveCount(1);
   await page.getByLabel("From").fill("2026-01-10T00:00:00");
   await page.getByLabel("To (included)").fill("2026-01-12T23:00:00");
   await page.getByRole("button", { name: "Preview" }).click();
@@ -129,6 +142,8 @@ test("a run is found in the grid, its failed task is retried, and a running one 
   await signIn(page, "editor");
   await page.goto("/runs");
   await settled(page);
+  const isLonger = await page.evaluate(() => document.documentElement.scrollHeight > Math.max(window.innerHeight, document.querySelector(".shell")!.clientHeight));
+  expect(isLonger, "nothing hidden makes room below the page").toBe(false);
   await choose(page, "Workflow", "daily sales");
   const grid = page.getByRole("grid");
   await grid.getByRole("button", { name: /^daily totals, .* failed$/ }).first().click();
@@ -164,6 +179,10 @@ test("a run is found in the grid, its failed task is retried, and a running one 
   await page.goto("/runs?tab=running");
   await expect(page.getByRole("row", { name: /waits/ })).toBeVisible();
   await page.goto(`/workflows/${slow.id}/runs/${run}`);
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Keep running" }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await expect(page.locator(".facts > div").filter({ hasText: "Took" })).toContainText(/\d+ s/);
   await page.getByRole("button", { name: "Cancel run" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
   await expect(page.getByRole("button", { name: "Cancel run" })).toHaveCount(0);

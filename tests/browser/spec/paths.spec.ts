@@ -40,11 +40,37 @@ test("the SQL of an answer is edited and run, and the answer is rated", async ({
   await answer.getByRole("button", { name: "Run", exact: true }).click();
   await expect(answer.getByRole("alert")).toContainText("Request");
   await expect(editor).toContainText("DELETE FROM ods_customers");
+  // The database's reason alone, once.
+  await editor.fill("SELECT nope FROM ods_products");
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await expect(answer.getByRole("alert").locator("p").first()).toHaveText("the database refused the statement: no such column: nope");
+  await expect(answer.getByRole("alert").getByText("no such column")).toHaveCount(1);
+  // Each table of the data source is offered, and not after the statement was sent.
+  await editor.fill("");
+  await editor.pressSequentially("SELECT * FROM ods_cu");
+  await expect(answer.getByRole("option", { name: "ods_customers" })).toBeVisible();
+  await answer.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(answer.getByRole("option")).toHaveCount(0);
+  // Nor does the list open later, if it was still looked for.
+  await editor.pressSequentially("s");
+  await answer.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(answer.getByRole("alert")).toContainText("ods_cus");
+  await expect(answer.getByRole("option")).toHaveCount(0);
   await answer.getByRole("button", { name: "Original SQL" }).click();
   await expect(editor).not.toContainText("DELETE");
   await page.getByRole("button", { name: "Good answer" }).click();
   await page.reload();
   await expect(page.getByRole("button", { name: "Good answer" })).toHaveAttribute("aria-pressed", "true");
+});
+
+test("days along an axis are written as everywhere", async ({ page }) => {
+  const question = "How many orders were there per day last month?";
+  await page.goto("/ask");
+  await page.getByLabel("Question").fill(question);
+  await page.keyboard.press("Enter");
+  const days = page.getByRole("figure", { name: `Chart: ${question}` }).locator(".role-axis-label").first().locator("text");
+  await expect(days.first()).toBeVisible();
+  for (const day of await days.allTextContents()) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
 });
 
 test("an answer is stopped while its query runs", async ({ page, request }) => {

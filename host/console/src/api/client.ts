@@ -1,5 +1,6 @@
 /** The interface of the server, typed by its own description. */
 import createClient from "openapi-fetch";
+import { parseExactly } from "./exact";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -8,6 +9,20 @@ export type Schemas = components["schemas"];
 export const CONSOLE_HEADER = { "X-Lakeport-Console": "1" };
 
 export const api = createClient<paths>({ baseUrl: window.location.origin, headers: CONSOLE_HEADER });
+
+api.use({
+  // The browser would leave such a part out of the path, or the one before it, and ask for something else.
+  onRequest: ({ params }) => {
+    if (!Object.values(params.path ?? {}).some((part) => part === "" || part === "." || part === "..")) return undefined;
+    return Response.json({ error: "no_such_path", message: "There is nothing by this name." }, { status: 404 });
+  },
+  // Rows have whole numbers of any size.
+  onResponse: async ({ response, schemaPath }) => {
+    if (!response.ok || response.status === 204 || !schemaPath.startsWith("/api/v1/nl2sql/")) return undefined;
+    const text = await response.text();
+    return new Response(/\d{16}/.test(text) ? JSON.stringify(parseExactly(text)) : text, response);
+  },
+});
 
 export interface Detail {
   field?: string;

@@ -33,10 +33,11 @@ const AGAIN_MAX_MS = 30_000;
 /** Only one tab of the browser reads the stream, and tells the others: a browser has few connections to a server. */
 const LOCK = "lakeport.events";
 
-/** Follows the changes while the page is open. */
-export function useLive(): void {
+/** Follows the changes while the page is open and its caller is signed in. */
+export function useLive(isSignedIn: boolean): void {
   const queries = useQueryClient();
   useEffect(() => {
+    if (!isSignedIn) return;
     const ended = new AbortController();
     const tell = reading(queries, ended.signal);
     const channel = new BroadcastChannel(LOCK);
@@ -69,7 +70,7 @@ export function useLive(): void {
       clearTimeout(asking);
       channel.close();
     };
-  }, [queries]);
+  }, [queries, isSignedIn]);
 }
 
 /** Invalidates what the events are about. */
@@ -116,6 +117,8 @@ function shows({ queryKey: [first, second], meta }: Query, { topic, id }: Told):
  * that refuses it once.
  */
 function follow(seen: () => number | undefined, take: (told: Told | null) => void, ended: AbortSignal): Promise<void> {
+  // The lock may be given after the page was left.
+  if (ended.aborted) return Promise.resolve();
   return new Promise((done) => {
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;

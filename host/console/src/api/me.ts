@@ -48,8 +48,13 @@ export function useMe(): Schemas["Me"] {
   return me;
 }
 
-/** Says whether the caller's role may do an operation, and the server has it. */
+/** Says whether the caller may do an operation by its role and its data sources, and the server has it. */
 export function useMay(): (operation: Operation) => boolean {
-  const rank = RANK[useMe().role] ?? 0;
-  return (operation) => rank >= (RANK[OPERATIONS[operation]?.role] ?? 9);
+  const me = useMe();
+  const rank = RANK[me.role] ?? 0;
+  return (name) => {
+    const operation = OPERATIONS[name];
+    if (!operation || (operation.unbound && me.datasources !== null)) return false;
+    return rank >= (RANK[operation.role] ?? 9);
+  };
 }

@@ -1,6 +1,7 @@
 /** Reading and changing through TanStack Query. */
 import { QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
-import { Failed } from "./client";
+import { api, Failed } from "./client";
+import { isSignedOut, meQuery } from "./me";
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -9,6 +10,15 @@ export const queries = new QueryClient({
       // A refusal stays one; a server that does not answer may be starting.
       retry: (count, error) => count < 2 && error instanceof Failed && (error.status === 0 || error.status === 503),
     },
+  },
+});
+
+// Any request may be the first to find that the session has ended. The caller is read again then, and the sign-in follows.
+api.use({
+  onResponse: ({ response, schemaPath }) => {
+    const isKnown = isSignedOut(queries.getQueryState(meQuery.queryKey)?.error ?? null);
+    if (response.status !== 401 || isKnown || schemaPath === "/api/v1/me" || schemaPath === "/api/v1/session") return;
+    void queries.invalidateQueries({ queryKey: meQuery.queryKey }, { cancelRefetch: false });
   },
 });
 

@@ -7,7 +7,7 @@ import { useLive } from "../api/live";
 import { forgetTyped, isSignedOut, meQuery, useMay, useMe } from "../api/me";
 import { queries } from "../api/query";
 import { signOut } from "../api/session";
-import { useLanguage, useTexts } from "../i18n";
+import { ServerZone, useLanguage, useTexts } from "../i18n";
 import { Button, Dialog, IconButton } from "../ui/controls";
 import { Icon } from "../ui/icons";
 import { Failure, Loading } from "../ui/page";
@@ -27,7 +27,7 @@ export function Shell() {
   if (me.data) {
     return (
       <>
-        <Frame key={me.data.turn} error={me.error} />
+        <ServerZone value={me.data.timeZone}><Frame key={me.data.turn} error={me.error} /></ServerZone>
         {isSignedOut(me.error) && me.data.kind !== "local" && <SignInAgain />}
       </>
     );
@@ -58,7 +58,7 @@ function Frame({ error }: { error: unknown }) {
   const places = PLACES.filter((place) => may(place.needs));
   const path = useLocation({ select: (location) => location.pathname });
   useEffect(() => setOpen(false), [path]);
-  useLive();
+  useLive(!isSignedOut(error));
   useKeyboard(places, () => setHelpOpen(true));
   const leave = async () => {
     await signOut().catch(() => undefined);

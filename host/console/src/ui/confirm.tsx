@@ -5,10 +5,12 @@ import { Actions, Button, Dialog, TextField } from "./controls";
 import { Failure } from "./page";
 import { TEXTS } from "./texts";
 
-export function Confirm({ title, children, action, isOpen, onClose, onConfirm, typed, typedLabel, isDanger }: {
+export function Confirm({ title, children, action, isOpen, onClose, onConfirm, typed, typedLabel, isDanger, keep }: {
   title: string; children?: ReactNode;
   /** The text of the button that does it. */
   action: string;
+  /** The text of the button that does not, where the action is itself a cancelling. */
+  keep?: string;
   isOpen: boolean; onClose: () => void;
   /** Does it; the dialog closes when it succeeded and shows the failure otherwise. */
   onConfirm: () => Promise<unknown>;
@@ -42,7 +44,7 @@ export function Confirm({ title, children, action, isOpen, onClose, onConfirm, t
       {typed !== undefined && <TextField label={typedLabel ?? typed} value={text} onChange={setText} placeholder={typed} autoFocus />}
       <Failure error={error} />
       <Actions>
-        <Button isDisabled={isBusy} onPress={close}>{t.cancel}</Button>
+        <Button isDisabled={isBusy} onPress={close}>{keep ?? t.cancel}</Button>
         <Button kind={isDanger ? "danger" : "primary"} isBusy={isBusy} isDisabled={typed !== undefined && text !== typed}
           onPress={() => void confirm()}>
           {action}

@@ -1,5 +1,5 @@
 /** Controls: React Aria's components in the console's clothes. */
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import {
   Button as AriaButton,
   type ButtonProps,
@@ -34,6 +34,7 @@ import {
 } from "react-aria-components";
 import { useTexts } from "../i18n";
 import { Icon, type IconName } from "./icons";
+import { marked } from "./marks";
 import { TEXTS } from "./texts";
 
 type Kind = "plain" | "primary" | "danger" | "quiet";
@@ -49,7 +50,7 @@ export function Button({
   return (
     <AriaButton {...rest} isPending={isBusy} className={`button ${kind}${children ? "" : " square"}`}>
       {icon && <Icon name={icon} />}
-      {children}
+      {marked(children)}
     </AriaButton>
   );
 }
@@ -97,7 +98,7 @@ export function TextField({
       {!isLabelHidden && <Label>{label}</Label>}
       <Input placeholder={placeholder ?? ""} autoFocus={autoFocus ?? false} />
       {hint && <Text slot="description">{hint}</Text>}
-      <FieldError>{error}</FieldError>
+      <FieldError>{marked(error)}</FieldError>
     </AriaTextField>
   );
 }
@@ -109,7 +110,7 @@ export function TextArea({ label, hint, error, isLabelHidden, placeholder, rows,
       {!isLabelHidden && <Label>{label}</Label>}
       <AriaTextArea rows={rows ?? 4} placeholder={placeholder ?? ""} />
       {hint && <Text slot="description">{hint}</Text>}
-      <FieldError>{error}</FieldError>
+      <FieldError>{marked(error)}</FieldError>
     </AriaTextField>
   );
 }
@@ -136,10 +137,11 @@ export interface Choice<T extends string = string> {
 
 export function Select<T extends string>({ label, value, onChange, choices, error, hint, isLabelHidden, isDisabled }: {
   label: string; value: T; onChange: (value: T) => void; choices: readonly Choice<T>[];
-  error?: string; hint?: ReactNode; isLabelHidden?: boolean; isDisabled?: boolean;
+  error?: string | undefined; hint?: ReactNode; isLabelHidden?: boolean; isDisabled?: boolean;
 }) {
+  const t = useTexts(TEXTS);
   return (
-    <AriaSelect validationBehavior="aria" selectedKey={value} onSelectionChange={(key) => key !== null && onChange(String(key) as T)}
+    <AriaSelect validationBehavior="aria" placeholder={t.choose} selectedKey={value} onSelectionChange={(key) => key !== null && onChange(String(key) as T)}
       isInvalid={error !== undefined} isDisabled={isDisabled ?? false} className="field"
       {...(isLabelHidden ? { "aria-label": label } : {})}>
       {!isLabelHidden && <Label>{label}</Label>}
@@ -148,12 +150,12 @@ export function Select<T extends string>({ label, value, onChange, choices, erro
         <Icon name="down" />
       </AriaButton>
       {hint && <Text slot="description">{hint}</Text>}
-      <FieldError>{error}</FieldError>
+      <FieldError>{marked(error)}</FieldError>
       <Popover className="popover">
         <ListBox items={choices.map((choice) => ({ id: choice.value, label: choice.label }))} className="listbox">
           {(item) => (
             <ListBoxItem id={item.id} textValue={item.label} className="option">
-              {item.label}
+              {marked(item.label)}
             </ListBoxItem>
           )}
         </ListBox>
@@ -188,9 +190,18 @@ export function Switch({ label, isSelected, onChange, isDisabled }: {
 export function Tabs<T extends string>({ label, value, onChange, tabs }: {
   label: string; value: T; onChange: (value: T) => void; tabs: readonly { id: T; title: ReactNode; content: ReactNode }[];
 }) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // On a narrow screen the tabs scroll. Only they: the page stays where it is. They are drawn after this component.
+    const frame = requestAnimationFrame(() => {
+      const chosen = list.current?.querySelector<HTMLElement>("[data-selected]");
+      if (list.current && chosen) list.current.scrollLeft = chosen.offsetLeft - (list.current.clientWidth - chosen.offsetWidth) / 2;
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [value]);
   return (
     <AriaTabs selectedKey={value} onSelectionChange={(key) => onChange(String(key) as T)} className="tabs">
-      <TabList aria-label={label} className="tablist">
+      <TabList ref={list} aria-label={label} className="tablist">
         {tabs.map((tab) => <Tab key={tab.id} id={tab.id} className="tab">{tab.title}</Tab>)}
       </TabList>
       {tabs.map((tab) => <TabPanel key={tab.id} id={tab.id} className="tabpanel">{tab.content}</TabPanel>)}
@@ -213,7 +224,7 @@ export function Dialog({ title, isOpen, onClose, children, isWide, isDismissable
       <Modal className={isWide ? "modal wide" : "modal"}>
         <AriaDialog className="dialog">
           <header>
-            <Heading slot="title">{title}</Heading>
+            <Heading slot="title">{marked(title)}</Heading>
             <Button kind="quiet" icon="close" aria-label={t.close} isDisabled={isBusy} onPress={onClose} />
           </header>
           {children}
@@ -247,7 +258,7 @@ export function Menu({ label, icon = "more", entries }: { label: string; icon?: 
           {entries.map((entry) => (
             <MenuItem key={entry.id} id={entry.id} textValue={entry.label} className={entry.isDanger ? "option danger" : "option"}>
               {entry.icon && <Icon name={entry.icon} />}
-              {entry.label}
+              {marked(entry.label)}
             </MenuItem>
           ))}
         </AriaMenu>

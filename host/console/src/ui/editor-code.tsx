@@ -2,23 +2,26 @@
  * CodeMirror. It stands in a shadow root: there it adopts its style sheets, where in the page it would make elements of
  * style, which the server's policy forbids.
  */
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, type CompletionContext, completionKeymap, type CompletionResult,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { sql, StandardSQL } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, StreamLanguage, type StringStream, syntaxHighlighting } from "@codemirror/language";
 import { Annotation, Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
-import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import type { EditorProps } from "./editor";
+import { codePoint, unseen } from "./marks";
 
-export default function EditorCode({ value, onChange, language, label, isReadOnly, onRun, schema, minHeight, maxHeight }: EditorProps) {
+export default function EditorCode({ value, onChange, language, label, isReadOnly, onRun, schema, names, minHeight, maxHeight }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const changing = useRef(new Compartment());
   // The editor is made once and asks here for the functions of the latest rendering.
-  const latest = useRef({ onChange, onRun });
-  latest.current = { onChange, onRun };
+  const latest = useRef({ onChange, onRun, names });
+  latest.current = { onChange, onRun, names };
 
   const settings = (): Extension => [
     languageOf(language, schema),
@@ -40,9 +43,11 @@ export default function EditorCode({ value, onChange, language, label, isReadOnl
       state: EditorState.create({
         doc: value,
         extensions: [
-          lineNumbers(), history(), drawSelection(), bracketMatching(), closeBrackets(),
+          lineNumbers(), UNSEEN, history(), drawSelection(), bracketMatching(), closeBrackets(),
           autocompletion({ icons: false }),
-          Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => runs(latest.current.onRun) }])),
+          CLOSING,
+          StandardSQL.language.data.of({ autocomplete: (context: CompletionContext) => named(context, latest.current.names) }),
+          Prec.highest(keymap.of([{ key: "Mod-Enter", run: (editor) => runs(editor, latest.current.onRun) }])),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           EditorView.lineWrapping,
           syntaxHighlighting(COLOURS),
@@ -86,6 +91,17 @@ export default function EditorCode({ value, onChange, language, label, isReadOnl
   return <div ref={host} className="editor-host" tabIndex={isReadOnly ? -1 : 0} />;
 }
 
+const UNSEEN = highlightSpecialChars({
+  addSpecialChars: unseen(),
+  render: (code, description) => {
+    const mark = document.createElement("span");
+    mark.className = "cm-unseen";
+    mark.title = description ?? "";
+    mark.textContent = codePoint(String.fromCodePoint(code));
+    return mark;
+  },
+});
+
 /** Marks a change that came by `value`, which the caller knows already. */
 const FROM_OUTSIDE = Annotation.define<boolean>();
 
@@ -119,11 +135,38 @@ function selected(editor: EditorView): { from: number; to: number } {
   return { from: Math.min(...ends), to: Math.max(...ends) };
 }
 
-function runs(run: (() => void) | undefined): boolean {
+function runs(editor: EditorView, run: (() => void) | undefined): boolean {
   if (!run) return false;
+  closeCompletion(editor);
   run();
   return true;
 }
+
+/** Suggestions that are still looked for when the editor loses the focus would open over the page. */
+const CLOSING = EditorView.domEventHandlers({
+  blur: (_, editor) => {
+    setTimeout(() => closeCompletion(editor));
+    return false;
+  },
+});
+
+const WORD = /[\p{L}\p{N}_$]+$/u;
+/** A table is named here: after FROM or JOIN, or in a list after FROM. */
+const TABLE = /\b(?:from|join)\s+(?:[^\s,()]+(?:\s+(?:as\s+)?[^\s,()]+)?\s*,\s*)*[^\s,()]*$/iu;
+
+/** The names that the page finds for what is typed. Without a first letter, and for a member of a table, there are none. */
+async function named(context: CompletionContext, names: EditorProps["names"]): Promise<CompletionResult | null> {
+  const line = context.state.sliceDoc(Math.max(0, context.pos - BEFORE), context.pos);
+  const word = WORD.exec(line)?.[0];
+  if (!names || !word) return null;
+  const isTable = TABLE.test(line);
+  if (!isTable && line.charAt(line.length - word.length - 1) === ".") return null;
+  const found = await names(word, isTable);
+  return { from: context.pos - word.length, options: found.map((label) => ({ label, type: isTable ? "type" : "property" })) };
+}
+
+/** As much of the text before the cursor is looked at. */
+const BEFORE = 500;
 
 function languageOf(language: EditorProps["language"], schema: EditorProps["schema"]): Extension {
   if (language === "sql") return sql({ dialect: StandardSQL, upperCaseKeywords: true, ...(schema ? { schema: schema as Record<string, string[]> } : {}) });
@@ -175,6 +218,8 @@ const THEME = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "13px" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
+  ".cm-content": { direction: "ltr", unicodeBidi: "isolate" },
+  ".cm-unseen": { padding: "0 .2em", border: "1px solid var(--bad)", borderRadius: "3px", color: "var(--bad)", fontSize: ".8em" },
   ".cm-gutters": { backgroundColor: "var(--ground)", color: "var(--soft)", border: "none" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--accent-ground)" },

@@ -14,6 +14,8 @@ export interface EditorProps {
   onRun?: () => void;
   /** Of SQL: tables and their columns, which are offered while typing. */
   schema?: Readonly<Record<string, readonly string[]>>;
+  /** Of SQL: more names like what is typed, which are offered beside those; tables alone where one is named. */
+  names?: (typed: string, isTable: boolean) => Promise<readonly string[]>;
   /** Its least and its greatest height, lengths of CSS. */
   minHeight?: string;
   maxHeight?: string;

@@ -3,18 +3,21 @@ import { useState } from "react";
 import {
   Button as AriaButton, ComboBox, FieldError, Input, Label, ListBox, ListBoxItem, Popover, Text, TextField as AriaTextField,
 } from "react-aria-components";
+import { useTexts } from "../i18n";
 import type { Choice } from "./controls";
 import { Icon } from "./icons";
+import { TEXTS } from "./texts";
 
 /** A time as areas B and C write it, `yyyy-MM-dd HH:mm:ss`; "" is none. */
-export function TimeField({ label, value, onChange, hint, error, isDisabled }: {
+export function TimeField({ label, value, onChange, hint, error, isDisabled, isRequired }: {
   label: string; value: string; onChange: (value: string) => void; hint?: string; error?: string | undefined; isDisabled?: boolean;
+  isRequired?: boolean;
 }) {
   // The browser leaves out seconds that are zero.
   const asTime = (text: string) => (text === "" ? "" : `${text.replace("T", " ")}:00`.slice(0, 19));
   return (
-    <AriaTextField isInvalid={error !== undefined} isDisabled={isDisabled ?? false} value={value.replace(" ", "T")}
-      onChange={(text) => onChange(asTime(text))} className="field">
+    <AriaTextField isInvalid={error !== undefined} isDisabled={isDisabled ?? false} isRequired={isRequired ?? false} validationBehavior="aria"
+      value={value.replace(" ", "T")} onChange={(text) => onChange(asTime(text))} className="field">
       <Label>{label}</Label>
       <Input type="datetime-local" step="1" />
       {hint && <Text slot="description">{hint}</Text>}
@@ -33,14 +36,17 @@ export function ComboField({ label, value, onChange, onPick, choices, hint, erro
   onPick?: (value: string) => void;
   choices: readonly Choice[]; hint?: string; error?: string | undefined; placeholder?: string; isDisabled?: boolean;
 }) {
+  const t = useTexts(TEXTS);
   const [isTyping, setTyping] = useState(false);
   // The list closes when another suggestion is taken than before.
   const [picked, setPicked] = useState<string | null>(null);
   // Until something is typed, the list shows everything and not only what is like the value.
-  const wanted = isTyping || onPick ? value.trim().toLowerCase() : "";
+  const wanted = isTyping || (onPick && picked === null) ? value.trim().toLowerCase() : "";
   const shown = choices.filter((choice) => choice.label.toLowerCase().includes(wanted)).slice(0, SHOWN);
   return (
     <ComboBox className="field" inputValue={value} isInvalid={error !== undefined} isDisabled={isDisabled ?? false} allowsCustomValue menuTrigger="focus"
+      // Suggestions of the server come after the last key: the list has to be open for them.
+      allowsEmptyCollection={onPick !== undefined}
       items={shown.map((choice) => ({ id: choice.value, label: choice.label }))} selectedKey={picked}
       onInputChange={(text) => {
         if (text === value) return;
@@ -64,7 +70,7 @@ export function ComboField({ label, value, onChange, onPick, choices, hint, erro
       {hint && <Text slot="description">{hint}</Text>}
       <FieldError>{error}</FieldError>
       <Popover className="popover">
-        <ListBox className="listbox">
+        <ListBox className="listbox" renderEmptyState={() => <p className="option small">{t.noMatch}</p>}>
           {(item: { id: string; label: string }) => <ListBoxItem id={item.id} textValue={item.label} className="option">{item.label}</ListBoxItem>}
         </ListBox>
       </Popover>

@@ -9,6 +9,7 @@ import { IconButton } from "./controls";
 import type { GraphNode, GraphProps } from "./graph";
 import { type Layout, layOut, NODE_HEIGHT, NODE_WIDTH, type Point } from "./graph-layout";
 import { Lines, lineAt, LINES_FROM } from "./graph-lines";
+import { marked } from "./marks";
 import { Failure, Loading, stateText, toneOf } from "./page";
 import { TEXTS } from "./texts";
 
@@ -90,7 +91,8 @@ function Drawing({ label, nodes, layout, direction = "RIGHT", selected, onSelect
     isCurrent: isFocused && node.id === marked,
     isDimmed: dimmed?.has(node.id) ?? false,
   }));
-  const lines = useLines(layout, (edge) => ({
+  const names = useMemo(() => new Map(nodes.map((node) => [node.id, node.label])), [nodes]);
+  const lines = useLines(layout, names, (edge) => ({
     isSelected: (selected != null && (edge.source === selected || edge.target === selected))
       || (selectedEdge != null && edge.source === selectedEdge.source && edge.target === selectedEdge.target),
     isDimmed: (dimmed?.has(edge.source) || dimmed?.has(edge.target)) ?? false,
@@ -268,7 +270,7 @@ function useNodes(nodes: readonly GraphNode[], layout: Layout, direction: "RIGHT
 }
 
 /** The edges, as `useNodes`: of a thousand only those that change are drawn again. */
-function useLines(layout: Layout, mark: (edge: Layout["edges"][number]) => Pick<Line, "isSelected" | "isDimmed">) {
+function useLines(layout: Layout, names: ReadonlyMap<string, string>, mark: (edge: Layout["edges"][number]) => Pick<Line, "isSelected" | "isDimmed">) {
   const kept = useRef<{ layout: Layout; lines: Edge<Line>[] }>({ layout, lines: [] });
   const before = kept.current.layout === layout ? kept.current.lines : [];
   const lines = layout.edges.map((edge, place): Edge<Line> => {
@@ -277,6 +279,7 @@ function useLines(layout: Layout, mark: (edge: Layout["edges"][number]) => Pick<
     if (old?.data && old.data.isSelected === marks.isSelected && old.data.isDimmed === marks.isDimmed) return old;
     return {
       id: edge.id, source: edge.source, target: edge.target, type: "edge", zIndex: marks.isSelected ? 1 : 0,
+      ariaLabel: `${names.get(edge.source) ?? edge.source} → ${names.get(edge.target) ?? edge.target}`,
       data: { source: edge.source, target: edge.target, points: edge.points, ...marks, ...(edge.label ? { label: edge.label } : {}) },
     };
   });
@@ -306,7 +309,7 @@ function NodeBox({ data: { node, domId, stateText: state, isSelected, isCurrent,
   return (
     <div id={domId} className={classes.filter(Boolean).join(" ")} role="img" aria-label={[node.label, small].filter(Boolean).join(", ")}
       title={small ? `${node.label}\n${small}` : node.label}>
-      <span className="graph-label">{node.label}</span>
+      <span className="graph-label">{marked(node.label)}</span>
       {small && (
         <span className="graph-note">
           {node.kind && <span className="graph-kind">{node.kind}</span>}

@@ -5,6 +5,7 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTexts } from "../i18n";
 import { Button } from "./controls";
+import { marked } from "./marks";
 import { Empty, Loading, State, Tag } from "./page";
 import { type Columns, DataTable } from "./table";
 import { TEXTS } from "./texts";
@@ -49,13 +50,19 @@ export interface GraphProps {
   inSight?: ReadonlySet<string>;
   /** The height of the drawing, any length of CSS. */
   height?: string;
+  /** What the `kind` of the nodes is called in the list. */
+  kindTitle?: string;
+  /** Whether the list is shown, where the caller keeps that, best in the URL. */
+  isList?: boolean;
+  onList?: (isList: boolean) => void;
 }
 
 const Flow = lazy(() => import("./graph-flow"));
 
 export function Graph(props: GraphProps) {
   const t = useTexts(TEXTS).graph;
-  const [isList, setList] = useState(false);
+  const [isListHere, setListHere] = useState(false);
+  const { isList = isListHere, onList: setList = setListHere } = props;
   if (props.nodes.length === 0) return <Empty icon="lineage" title={t.empty} />;
   return (
     <div className="graph">
@@ -69,8 +76,9 @@ export function Graph(props: GraphProps) {
 }
 
 /** The same as a table: each node with those before and after it. */
-function GraphList({ label, nodes, edges, onSelect, dimmed }: GraphProps) {
+function GraphList({ label, nodes, edges, onSelect, dimmed, kindTitle }: GraphProps) {
   const t = useTexts(TEXTS).graph;
+  const kind = kindTitle ?? t.kind;
   const rows = useMemo(() => {
     const names = new Map(nodes.map((node) => [node.id, node.label]));
     const before = new Map<string, string[]>();
@@ -89,11 +97,11 @@ function GraphList({ label, nodes, edges, onSelect, dimmed }: GraphProps) {
     {
       header: t.name, accessorFn: (row) => row.node.label,
       cell: ({ row: { original: { node } } }) => {
-        const name = <span className={dimmed?.has(node.id) ? "faint" : "strong"}>{node.label}</span>;
+        const name = <span className={dimmed?.has(node.id) ? "faint" : "strong"}>{marked(node.label)}</span>;
         return onSelect ? <button type="button" className="graph-link" onClick={() => onSelect(node.id)}>{name}</button> : name;
       },
     },
-    { header: t.kind, accessorFn: (row) => row.node.kind ?? "", cell: ({ row }) => row.original.node.kind && <Tag>{row.original.node.kind}</Tag> },
+    { header: kind, accessorFn: (row) => row.node.kind ?? "", cell: ({ row }) => row.original.node.kind && <Tag>{row.original.node.kind}</Tag> },
     { header: t.state, accessorFn: (row) => row.node.state ?? "", cell: ({ row }) => <State value={row.original.node.state} /> },
     { header: t.before, accessorFn: (row) => row.before.join(", ") },
     { header: t.after, accessorFn: (row) => row.after.join(", ") },
@@ -101,6 +109,6 @@ function GraphList({ label, nodes, edges, onSelect, dimmed }: GraphProps) {
   const isUsed = (read: (node: GraphNode) => string | undefined) => nodes.some(read);
   return (
     <DataTable label={label} rows={rows} keyOf={(row) => row.node.id} columns={columns.filter((column) =>
-      (column.header !== t.kind || isUsed((node) => node.kind)) && (column.header !== t.state || isUsed((node) => node.state)))} />
+      (column.header !== kind || isUsed((node) => node.kind)) && (column.header !== t.state || isUsed((node) => node.state)))} />
   );
 }

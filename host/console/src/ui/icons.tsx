@@ -2,6 +2,7 @@
 const PATHS = {
   ask: "M4 5h16v11H9l-5 4z",
   table: "M4 5h16v14H4zM4 10h16M10 10v9",
+  field: "M8 4h8v16H8zM8 9h8",
   lineage: "M5 6h4v4H5zM15 4h4v4h-4zM15 16h4v4h-4zM9 8h3v-2h3M12 8v10h3",
   workflow: "M6 4h12v5H6zM6 15h5v5H6zM15 15h4v5h-4zM8.500 9v6M17 9v6",
   run: "M7 5l11 7-11 7z",

@@ -3,10 +3,11 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { ProgressBar } from "react-aria-components";
-import { Failed } from "../api/client";
+import { type Detail, Failed } from "../api/client";
 import { useFormat, useTexts } from "../i18n";
 import { Button } from "./controls";
 import { Icon, type IconName } from "./icons";
+import { marked, spelled } from "./marks";
 import { TEXTS } from "./texts";
 
 /** A page: title, actions to its right, content. */
@@ -17,7 +18,7 @@ export function Page({ title, lead, actions, children, path }: {
 }) {
   const t = useTexts(TEXTS);
   useEffect(() => {
-    document.title = `${title} · Lakeport`;
+    document.title = `${spelled(title)} · Lakeport`;
   }, [title]);
   return (
     <div className="page">
@@ -25,11 +26,11 @@ export function Page({ title, lead, actions, children, path }: {
         <div>
           {path && path.length > 0 && (
             <nav className="crumbs" aria-label={t.breadcrumb}>
-              {path.map((step) => <span key={step.to}><Link to={step.to}>{step.label}</Link> / </span>)}
+              {path.map((step) => <span key={step.to}><Link to={step.to}>{marked(step.label)}</Link> / </span>)}
             </nav>
           )}
-          <h1>{title}</h1>
-          {lead && <p className="lead">{lead}</p>}
+          <h1>{marked(title)}</h1>
+          {lead && <p className="lead">{marked(lead)}</p>}
         </div>
         {actions && <div className="actions">{actions}</div>}
       </header>
@@ -42,29 +43,33 @@ export function Page({ title, lead, actions, children, path }: {
 export function Section({ title, actions, children }: { title: ReactNode; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="section">
-      <header><h2>{title}</h2>{actions && <div className="actions">{actions}</div>}</header>
+      <header><h2>{marked(title)}</h2>{actions && <div className="actions">{actions}</div>}</header>
       {children}
     </section>
   );
 }
 
-/** A failure as the server says it: its message, what is wrong with which member, and the request's id. */
-export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+/**
+ * A failure as the server says it: its message, what is wrong with which member, and the request's id. `shown` are the
+ * members that have a field, which says what is wrong with it: here it is not said again.
+ */
+export function Failure({ error, shown = [], onRetry }: { error: unknown; shown?: readonly string[]; onRetry?: () => void }) {
   const t = useTexts(TEXTS);
   if (!error) return null;
   const failed = error instanceof Failed ? error : null;
+  const details = failed?.details ?? [];
+  const isShown = ({ field }: Detail) => shown.some((one) => field === one || field?.startsWith(`${one}.`));
+  const rest = details.filter((detail) => !isShown(detail));
+  // The message of an invalid form is that of its members, one after the other.
+  const said = [details.map(({ field, message }) => `${field}: ${message}`), details.map(({ message }) => message)];
+  const repeats = details.length > 0 && said.some((one) => one.join("; ") === failed?.message);
   return (
     <div className="note failure" role="alert">
       <Icon name="warning" />
       <div>
-        <p>{messageOf(error, t)}</p>
-        {failed && failed.details.length > 0 && (
-          <ul>
-            {failed.details.map((detail, place) => (
-              <li key={place}>{detail.field && <code>{detail.field}</code>} {detail.message}</li>
-            ))}
-          </ul>
-        )}
+        {!repeats ? <p>{marked(messageOf(error, t))}</p> : rest.length < details.length && <p>{t.seeFields}</p>}
+        {rest.length === 1 && <p><Said detail={rest[0]!} /></p>}
+        {rest.length > 1 && <ul>{rest.map((detail, place) => <li key={place}><Said detail={detail} /></li>)}</ul>}
         {failed?.requestId && <p className="small">{t.request} <code>{failed.requestId}</code></p>}
         {onRetry && <Button icon="refresh" onPress={onRetry}>{t.again}</Button>}
       </div>
@@ -72,9 +77,14 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
+function Said({ detail }: { detail: Detail }) {
+  return <>{detail.field && <code>{detail.field}</code>} {marked(detail.message)}</>;
+}
+
 /** The server's own message, or what the console says where there is none. */
 function messageOf(error: unknown, t: (typeof TEXTS)["en"]): string {
   if (error instanceof Failed && error.code === "unreachable") return t.unreachable;
+  if (error instanceof Failed && error.code === "no_such_path") return t.nothingHere;
   if (error instanceof Failed && error.code === "unknown") return t.answered(error.status);
   return error instanceof Error ? error.message : String(error);
 }
@@ -82,7 +92,7 @@ function messageOf(error: unknown, t: (typeof TEXTS)["en"]): string {
 /** What the server says of one member of a form. */
 export function errorOf(error: unknown, field: string): string | undefined {
   if (!(error instanceof Failed)) return undefined;
-  return error.details.find((detail) => detail.field === field)?.message;
+  return error.details.filter((detail) => detail.field === field).map((detail) => detail.message).join("; ") || undefined;
 }
 
 /** An empty list: what it is, and what to do next. */
@@ -123,7 +133,7 @@ export function Loaded<T>({ query, children }: {
 export type Tone = "plain" | "good" | "bad" | "warn" | "busy";
 
 export function Tag({ children, tone = "plain", title }: { children: ReactNode; tone?: Tone; title?: string }) {
-  return <span className={`tag ${tone}`} title={title}>{children}</span>;
+  return <span className={`tag ${tone}`} title={title}>{marked(children)}</span>;
 }
 
 const TONES: Record<string, Tone> = {
@@ -135,7 +145,7 @@ const TONES: Record<string, Tone> = {
 
 /** The colour of a state. */
 export function toneOf(state: string | null | undefined): Tone {
-  return TONES[state ?? ""] ?? "plain";
+  return (state && Object.hasOwn(TONES, state) && TONES[state]) || "plain";
 }
 
 /** A state in the reader's language, given the texts' `states`. */
@@ -148,7 +158,7 @@ export function State({ value }: { value: string | null | undefined }) {
   const t = useTexts(TEXTS);
   if (!value) return <span className="faint">–</span>;
   const states: Record<string, string> = t.states;
-  return <Tag tone={TONES[value] ?? "plain"}>{states[value] ?? value}</Tag>;
+  return <Tag tone={toneOf(value)}>{states[value] ?? value}</Tag>;
 }
 
 export function Time({ value, isAgo }: { value: string | null | undefined; isAgo?: boolean }) {
@@ -162,7 +172,7 @@ export function Facts({ facts }: { facts: readonly (readonly [ReactNode, ReactNo
   return (
     <dl className="facts">
       {facts.map(([name, value], place) => (
-        <div key={place}><dt>{name}</dt><dd>{value === null || value === undefined || value === "" ? "–" : value}</dd></div>
+        <div key={place}><dt>{name}</dt><dd>{value === null || value === undefined || value === "" ? "–" : marked(value)}</dd></div>
       ))}
     </dl>
   );
@@ -185,5 +195,5 @@ export function Progress({ label, value, of }: { label: string; value?: number; 
 
 /** Text of a program: SQL, DDL, a log. It wraps on request only. */
 export function Code({ children, isTall }: { children: string; isTall?: boolean }) {
-  return <pre className={isTall ? "code tall" : "code"} tabIndex={0}><code>{children}</code></pre>;
+  return <pre className={isTall ? "code tall" : "code"} tabIndex={0}><code>{marked(children)}</code></pre>;
 }

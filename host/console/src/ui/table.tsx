@@ -11,6 +11,7 @@ import { type ReactNode, useRef, useState } from "react";
 import { useFormat, useTexts } from "../i18n";
 import { Button } from "./controls";
 import { Icon } from "./icons";
+import { marked } from "./marks";
 import { TEXTS } from "./texts";
 
 export type Columns<T> = ColumnDef<T, any>[];
@@ -70,7 +71,7 @@ export function DataTable<T>({ rows, columns, label, isPage, keyOf, empty }: {
                       <button type="button" className="sort" onClick={head.column.getToggleSortingHandler()}
                         aria-label={t.sortBy(typeof head.column.columnDef.header === "string" ? head.column.columnDef.header : head.id)}>
                         {title}
-                        {order && <Icon name={order === "asc" ? "up" : "down"} />}
+                        <SortMark order={order} />
                       </button>
                     ) : title}
                   </th>
@@ -95,12 +96,17 @@ export function DataTable<T>({ rows, columns, label, isPage, keyOf, empty }: {
   );
 }
 
+/** How a column is sorted; one that is not shows on the way to it that it can be. */
+export function SortMark({ order }: { order: "asc" | "desc" | false }) {
+  return <span className={order ? "mark" : "mark idle"}><Icon name={order === "asc" ? "up" : "down"} /></span>;
+}
+
 /**
  * What a column gives for a head or a cell. Its function is called, not used as a component: a page makes its columns again
  * with each rendering, and another component would lose what the cell holds, such as a field that is typed in.
  */
 function drawn<C>(content: ReactNode | ((context: C) => ReactNode), context: C): ReactNode {
-  return typeof content === "function" ? content(context) : content;
+  return marked(typeof content === "function" ? content(context) : content);
 }
 
 /** A column with `meta: { isNumber: true }` has its numbers below each other. */

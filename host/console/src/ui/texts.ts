@@ -2,11 +2,13 @@ export const TEXTS = {
   en: {
     request: "Request",
     again: "Try again",
+    seeFields: "Not accepted: see the marked fields.",
     loading: "Loading",
     copy: "Copy",
     copied: "Copied",
     notCopied: "Could not be copied",
     unreachable: "The server did not answer.",
+    nothingHere: "There is nothing by this name.",
     answered: (status: number) => `The server answered with the status ${status}.`,
     breadcrumb: "Pages above this one",
     pages: "Pages of the list",
@@ -18,6 +20,8 @@ export const TEXTS = {
     next: "Next",
     of: (from: string, to: string, total: string) => `${from}–${to} of ${total}`,
     sortBy: (name: string) => `Sort by ${name}`,
+    choose: "Choose",
+    noMatch: "No match",
     // Those whose name in the interface is not what one says.
     states: { not_run: "not run", in_sync: "in sync", never_run: "never run", reviewing: "under review" } as Record<string, string>,
     graph: {
@@ -30,11 +34,13 @@ export const TEXTS = {
   zh: {
     request: "请求",
     again: "重试",
+    seeFields: "未被接受，请查看标出的字段。",
     loading: "加载中",
     copy: "复制",
     copied: "已复制",
     notCopied: "未能复制",
     unreachable: "服务器没有响应。",
+    nothingHere: "没有找到对应的内容。",
     answered: (status: number) => `服务器返回了状态码 ${status}。`,
     breadcrumb: "上级页面",
     pages: "列表分页",
@@ -46,6 +52,8 @@ export const TEXTS = {
     next: "下一页",
     of: (from: string, to: string, total: string) => `第 ${from}–${to} 条，共 ${total} 条`,
     sortBy: (name: string) => `按${name}排序`,
+    choose: "请选择",
+    noMatch: "没有匹配项",
     states: {
       success: "成功", failed: "失败", running: "运行中", pending: "等待中", waiting: "排队中", killed: "已终止",
       paused: "已暂停", suspended: "已取消", cancelled: "已取消", online: "上线", offline: "下线", published: "已发布",

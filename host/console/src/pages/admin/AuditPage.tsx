@@ -1,6 +1,6 @@
 /** The audit log: filters in the address, a page of records, and one record in full. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
@@ -9,8 +9,9 @@ import { Empty, Loaded, Page, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
 import { type AuditRecord, CHANGING, RESOURCES } from "./audit";
-import { Record as RecordDialog } from "./Record";
+import { Actor, Named, Record as RecordDialog } from "./Record";
 import { TEXTS } from "./texts";
+import { CODES } from "./texts-codes";
 import "./style.css";
 
 const FILTERS = ["operation", "resource", "resourceId", "actor", "outcome", "from", "to"] as const;
@@ -24,6 +25,7 @@ const asTime = (text: string) => {
 
 export default function AuditPage() {
   const t = useTexts(TEXTS);
+  const codes = useTexts(CODES);
   const { text, number, set } = useAddress();
   const pageNum = number("page", 1);
   const given = (name: string, as: string) => (text(name) === "" ? {} : { [as]: text(name) });
@@ -43,18 +45,18 @@ export default function AuditPage() {
   const clear = () => change(Object.fromEntries(FILTERS.map((name) => [name, undefined])));
   const choices = (all: readonly string[], value: string, any: string, labels: Record<string, string> = {}) => [
     { value: "", label: any },
-    ...(value !== "" && !all.includes(value) ? [value, ...all] : all).map((one) => ({ value: one, label: labels[one] ?? one })),
+    ...(value !== "" && !all.includes(value) ? [value, ...all] : all).map((one) => ({ value: one, label: Object.hasOwn(labels, one) ? labels[one]! : one })),
   ];
   return (
     <Page title={t.audit} lead={t.auditLead}>
       <div className="filters">
-        <Select label={t.operation} value={text("operation")} onChange={(operation) => change({ operation })} choices={choices(CHANGING, text("operation"), t.anyOperation)} />
+        <Select label={t.operation} value={text("operation")} onChange={(operation) => change({ operation })} choices={choices(CHANGING, text("operation"), t.anyOperation, codes.operations)} />
         <Select label={t.resource} value={text("resource")} onChange={(resource) => change({ resource })}
           choices={choices(RESOURCES, text("resource"), t.anyResource, t.resources)} />
         <TypedFilter label={t.resourceId} name="resourceId" />
         <TypedFilter label={t.actor} name="actor" />
         <Select label={t.outcome} value={text("outcome")} onChange={(outcome) => change({ outcome })}
-          choices={choices(["success"], text("outcome"), t.anyOutcome, { success: t.success })} />
+          choices={choices(["success"], text("outcome"), t.anyOutcome, { ...codes.outcomes, success: t.success })} />
         <TypedFilter label={t.from} name="from" isTime />
         <TypedFilter label={t.to} name="to" isTime />
         {isFiltered && <Button kind="quiet" icon="close" onPress={clear}>{t.clear}</Button>}
@@ -94,9 +96,10 @@ function Records({ records, isFiltered, onFilter, onOpen }: {
   records: AuditRecord[]; isFiltered: boolean; onFilter: (part: Record<string, string>) => void; onOpen: (id: number) => void;
 }) {
   const t = useTexts(TEXTS);
+  const codes = useTexts(CODES);
   // Each value is a filter at hand.
-  const filter = (value: string, part: Record<string, string>, shown = value) => (
-    <button type="button" className="admin-filter" title={t.filterBy(shown)} onClick={() => onFilter(part)}>{shown}</button>
+  const filter = (value: string, part: Record<string, string>, shown: ReactNode = value) => (
+    <button type="button" className="admin-filter" title={t.filterBy(typeof shown === "string" ? shown : value)} onClick={() => onFilter(part)}>{shown}</button>
   );
   const columns: Columns<AuditRecord> = [
     {
@@ -109,9 +112,9 @@ function Records({ records, isFiltered, onFilter, onOpen }: {
     },
     {
       header: t.actor, accessorFn: (record) => record.actor,
-      cell: ({ row: { original } }) => <>{filter(original.actor, { actor: original.actor })} <span className="small">{t.kinds[original.actorKind] ?? original.actorKind}</span></>,
+      cell: ({ row: { original } }) => filter(original.actor, { actor: original.actor }, <Actor record={original} />),
     },
-    { header: t.operation, accessorFn: (record) => record.operation, cell: ({ row }) => filter(row.original.operation, { operation: row.original.operation }) },
+    { header: t.operation, accessorFn: (record) => record.operation, cell: ({ row: { original: { operation } } }) => filter(operation, { operation }, <Named code={operation} names={codes.operations} />) },
     {
       header: t.resource, accessorFn: (record) => record.resource,
       cell: ({ row: { original } }) => (
@@ -124,8 +127,8 @@ function Records({ records, isFiltered, onFilter, onOpen }: {
     {
       header: t.outcome, accessorFn: (record) => record.outcome,
       cell: ({ row: { original: { outcome, status } } }) => (
-        <Tag tone={outcome === "success" ? "good" : "bad"} title={String(status)}>
-          {filter(outcome, { outcome }, outcome === "success" ? t.success : outcome)}
+        <Tag tone={outcome === "success" ? "good" : "bad"} title={outcome === "success" ? String(status) : `${status} ${outcome}`}>
+          {filter(outcome, { outcome }, outcome === "success" ? t.success : codes.outcomes[outcome] ?? outcome)}
         </Tag>
       ),
     },

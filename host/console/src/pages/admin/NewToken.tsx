@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Actions, Button } from "../../ui/controls";
 import { useCopy } from "../../ui/copy";
+import { marked } from "../../ui/marks";
 import { Code } from "../../ui/page";
 import { TEXTS } from "./texts";
 
@@ -14,7 +15,7 @@ export function NewToken({ token, note, onClose }: { token: Schemas["CreatedToke
     <ModalOverlay isOpen isDismissable={false} isKeyboardDismissDisabled className="overlay">
       <Modal className="modal">
         <Dialog className="dialog">
-          <header><Heading slot="title">{t.shownTitle}: {token.name}</Heading></header>
+          <header><Heading slot="title">{t.shownTitle}: {marked(token.name)}</Heading></header>
           <p className="strong">{t.shownNote}</p>
           <Code>{token.token}</Code>
           <div className="row">

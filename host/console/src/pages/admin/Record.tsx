@@ -5,14 +5,29 @@ import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog } from "../../ui/controls";
 import { CopyButton } from "../../ui/copy";
+import { marked } from "../../ui/marks";
 import { Facts, Loaded, Tag, Time } from "../../ui/page";
 import { type AuditRecord, changeOf, pageOf, shortDigest } from "./audit";
 import { TEXTS } from "./texts";
+import { CODES } from "./texts-codes";
 
 const HISTORY_MAX = 20;
 
+/** A code with its name, where it has one. */
+export function Named({ code, names }: { code: string; names: { [code: string]: string } }) {
+  return names[code] === undefined ? <code>{code}</code> : <>{names[code]} <code className="small">{code}</code></>;
+}
+
+/** Who it was. The command line of the server's machine has no name of its own. */
+export function Actor({ record: { actor, actorKind } }: { record: AuditRecord }) {
+  const t = useTexts(TEXTS);
+  if (actorKind === "command_line") return <>{t.kinds[actorKind]}</>;
+  return <>{actor} <span className="small">{t.kinds[actorKind] ?? actorKind}</span></>;
+}
+
 export function Record({ record, onClose, onFilter }: { record: AuditRecord; onClose: () => void; onFilter: () => void }) {
   const t = useTexts(TEXTS);
+  const codes = useTexts(CODES);
   const page = pageOf(record);
   const name = `${t.resources[record.resource] ?? record.resource} ${record.resourceId ?? ""}`;
   const isRefused = record.outcome !== "success";
@@ -20,10 +35,10 @@ export function Record({ record, onClose, onFilter }: { record: AuditRecord; onC
     <Dialog title={t.detailsTitle(record.id)} isOpen isWide isDismissable onClose={onClose}>
       <Facts facts={[
         [t.time, <Time value={record.time} />],
-        [t.actor, `${record.actor} (${t.kinds[record.actorKind] ?? record.actorKind})`],
-        [t.operation, <code>{record.operation}</code>],
-        [t.resource, page ? <Link to={page.to} search={(page.search ?? {}) as never}>{name}</Link> : name],
-        [t.outcome, <Tag tone={isRefused ? "bad" : "good"}>{isRefused ? record.outcome : t.success}</Tag>],
+        [t.actor, <Actor record={record} />],
+        [t.operation, <Named code={record.operation} names={codes.operations} />],
+        [t.resource, page ? <Link to={page.to} search={(page.search ?? {}) as never}>{marked(name)}</Link> : name],
+        [t.outcome, isRefused ? <Tag tone="bad"><Named code={record.outcome} names={codes.outcomes} /></Tag> : <Tag tone="good">{t.success}</Tag>],
         [t.status, record.status],
         [t.request, <><code>{record.requestId}</code> <CopyButton text={record.requestId} /></>],
       ]} />
@@ -56,6 +71,7 @@ function Digest({ value, absent, isChanged }: { value: string | null; absent: st
 
 function History({ record }: { record: AuditRecord }) {
   const t = useTexts(TEXTS);
+  const codes = useTexts(CODES);
   const query = { resource: record.resource, resourceId: record.resourceId ?? "", pageSize: HISTORY_MAX };
   const history = useQuery({
     queryKey: ["audit", "history", query],
@@ -79,12 +95,12 @@ function History({ record }: { record: AuditRecord }) {
               {page.records.map((one) => (
                 <tr key={one.id} className={one.id === record.id ? "admin-this" : undefined}>
                   <td><Time value={one.time} /></td>
-                  <td>{one.actor}</td>
-                  <td><code>{one.operation}</code></td>
+                  <td><Actor record={one} /></td>
+                  <td><Named code={one.operation} names={codes.operations} /></td>
                   <td>
                     {one.outcome === "success"
                       ? <Digest value={one.afterDigest} absent="–" isChanged={one.beforeDigest !== one.afterDigest} />
-                      : <Tag tone="bad">{one.outcome}</Tag>}
+                      : <Tag tone="bad" title={one.outcome}>{codes.outcomes[one.outcome] ?? one.outcome}</Tag>}
                   </td>
                   <td className="small">{noteOf(one)}</td>
                 </tr>

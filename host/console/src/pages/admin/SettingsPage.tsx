@@ -4,6 +4,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { SearchField, Switch } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Page, Section, Tag } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
@@ -77,7 +78,7 @@ function Value({ setting }: { setting: Setting }) {
     <>
       {setting.value === "***" ? <Tag title={t.isSecretLead}>{t.isSecret}</Tag>
         : setting.value === "" ? <span className="faint">{t.isEmpty}</span>
-        : <code>{setting.value}</code>}
+        : <code>{marked(setting.value)}</code>}
       {setting.value !== setting.default && setting.default !== "" && <div className="small">{t.defaultIs(setting.default)}</div>}
     </>
   );

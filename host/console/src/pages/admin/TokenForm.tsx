@@ -78,7 +78,7 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
           {[30, 90].map((days) => <Button key={days} onPress={() => setExpiresAt(inDays(days))}>{t.days(days)}</Button>)}
           <Button onPress={() => setExpiresAt(inDays(365))}>{t.year}</Button>
         </div>
-        <Failure error={create.error} />
+        <Failure error={create.error} shown={["name", "expiresAt"]} />
         <Actions>
           <Button onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={create.isPending} isDisabled={name.trim() === ""}>{t.create}</Button>

@@ -9,6 +9,7 @@ import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Confirm } from "../../ui/confirm";
 import { Button } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Page, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { NewToken } from "./NewToken";
@@ -60,7 +61,7 @@ function Tokens({ tokens, isLocal }: { tokens: Token[]; isLocal: boolean }) {
   const revoke = useChange((id: number) => data(api.DELETE("/api/v1/tokens/{id}", { params: { path: { id } } })), [["tokens"]]);
   const isOwn = (token: Token) => me.kind === "token" && me.name === token.name;
   const columns: Columns<Token> = [
-    { header: t.name, accessorFn: (token) => token.name, cell: ({ row }) => <span className="strong">{row.original.name}</span> },
+    { header: t.name, accessorFn: (token) => token.name, cell: ({ row }) => <span className="strong">{marked(row.original.name)}</span> },
     { header: t.role, accessorFn: (token) => token.role, cell: ({ row }) => <Tag>{row.original.role}</Tag> },
     {
       header: t.datasources, accessorFn: (token) => token.datasources?.join(", ") ?? "",

@@ -8,8 +8,8 @@ export type AuditRecord = Schemas["AuditRecord"];
 export const CHANGING = Object.entries(OPERATIONS).filter(([, operation]) => operation.method !== "get").map(([name]) => name).sort();
 
 export const RESOURCES = [
-  "agent_task", "backfill", "datasource", "engine", "message", "model", "pending_removal", "plugin", "publication", "table", "task",
-  "token", "tool_settings", "topic", "workflow",
+  "agent_task", "backfill", "datasource", "engine", "execution", "glossary_term", "key", "message", "model", "pending_removal", "plugin", "publication", "table", "task",
+  "token", "tool_settings", "topic", "verified_question", "workflow",
 ];
 
 export type Change = "created" | "removed" | "changed" | "same" | "none" | "refused";

@@ -30,7 +30,7 @@ export const TEXTS = {
     anyOperation: "All operations", anyResource: "All resources", anyOutcome: "All outcomes", success: "success", from: "From", to: "To", zone: "Times are in the server's zone.",
     clear: "Clear the filters", noFit: "No record fits", noFitNote: "Change or clear the filters.", noRecords: "There is no record yet",
     details: "Details", detailsTitle: (id: number) => `Record ${id}`, filterBy: (value: string) => `Show only ${value}`,
-    kinds: { local: "local mode", token: "token", oidc: "issuer", system: "the server itself" } as Record<string, string>,
+    kinds: { local: "local mode", token: "token", oidc: "issuer", system: "the server itself", command_line: "command line of the server" } as Record<string, string>,
     before: "Before", after: "After", change: "Change", noDefinition: "did not exist", isGone: "no longer exists",
     changes: {
       created: "It was created.", removed: "It was removed.", changed: "Its definition changed.", same: "Its definition is the same as before.",
@@ -40,9 +40,9 @@ export const TEXTS = {
     history: "History of this resource", thisRecord: "this one", sameAsBefore: "left what was before this one", sameAsAfter: "the same state as after this one", noHistory: "There is no other record of it.",
     more: "All records of it",
     resources: {
-      agent_task: "Question", backfill: "Backfill", datasource: "Data source", engine: "Engine", message: "Message", model: "Model",
+      agent_task: "Question", backfill: "Backfill", datasource: "Data source", engine: "Engine", execution: "Execution", glossary_term: "Term", key: "Key", message: "Message", model: "Model",
       pending_removal: "Pending removal", plugin: "Plugin", publication: "Publication", table: "Table", task: "Task", token: "Token",
-      tool_settings: "Settings of a tool", topic: "Topic", workflow: "Workflow",
+      tool_settings: "Settings of a tool", topic: "Topic", verified_question: "Verified question", workflow: "Workflow",
     } as Record<string, string>,
     // Settings
     settings: "Settings", settingsLead: "What the server runs with. Settings are changed on the server, by options, variables or its file, and read at its start.",
@@ -83,7 +83,7 @@ export const TEXTS = {
     anyOperation: "全部操作", anyResource: "全部资源", anyOutcome: "全部结果", success: "成功", from: "开始时间", to: "结束时间", zone: "时间按服务器时区。",
     clear: "清除筛选", noFit: "没有符合条件的记录", noFitNote: "请调整或清除筛选条件。", noRecords: "还没有记录",
     details: "详情", detailsTitle: (id: number) => `记录 ${id}`, filterBy: (value: string) => `只看 ${value}`,
-    kinds: { local: "本地模式", token: "令牌", oidc: "身份提供方", system: "服务器自身" } as Record<string, string>,
+    kinds: { local: "本地模式", token: "令牌", oidc: "身份提供方", system: "服务器自身", command_line: "服务器命令行" } as Record<string, string>,
     before: "变更前", after: "变更后", change: "变更", noDefinition: "不存在", isGone: "已不存在",
     changes: {
       created: "已创建。", removed: "已删除。", changed: "定义已改变。", same: "定义与之前相同。",
@@ -93,11 +93,11 @@ export const TEXTS = {
     history: "该资源的历史", thisRecord: "本条", sameAsBefore: "形成本条变更前的状态", sameAsAfter: "与本条变更后的状态相同", noHistory: "没有该资源的其他记录。",
     more: "该资源的全部记录",
     resources: {
-      agent_task: "提问", backfill: "补数", datasource: "数据源", engine: "调度引擎", message: "消息", model: "模型",
+      agent_task: "提问", backfill: "补数", datasource: "数据源", engine: "调度引擎", execution: "执行", glossary_term: "术语", key: "密钥", message: "消息", model: "模型",
       pending_removal: "待删除", plugin: "插件", publication: "发布", table: "表", task: "任务", token: "令牌",
-      tool_settings: "工具设置", topic: "会话", workflow: "工作流",
+      tool_settings: "工具设置", topic: "会话", verified_question: "已验证的问题", workflow: "工作流",
     } as Record<string, string>,
-    settings: "设置", settingsLead: "服务器当前使用的配置。只能在服务器上通过命令行参数、环境变量或配置文件修改，启动时读取。",
+    settings: "设置", settingsLead: "服务器当前使用的配置。只能在服务器上通过命令行参数、环境变量或配置文件修改，启动时读取。说明为英文。",
     searchSettings: "搜索配置项", onlySet: "仅显示已设置的", key: "配置项", value: "值", sourceOf: "来源", meaning: "说明",
     isDefault: "默认", isEmpty: "空", isSecret: "已设置，不显示", isSecretLead: "这是密钥，或可能包含密钥。", defaultIs: (value: string) => `默认：${value}`,
     noSettingFits: "没有符合条件的配置项", noSettingFitsNote: "可缩短关键词。", noSettingFitsOnlySet: "可同时显示默认值的配置项，或缩短关键词。",

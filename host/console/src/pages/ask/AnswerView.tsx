@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";
 import { Tabs } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Code } from "../../ui/page";
 import { Chart } from "./Chart";
 import { CopyButton } from "../../ui/copy";
@@ -33,7 +34,7 @@ export function AnswerView({ topicId, taskId, answer, name, onAsk }: {
         <div className="ask-chips" role="group" aria-label={answer.outcome === "needs_clarification" ? t.whichOne : t.instead}>
           {proposed.map(({ label, content }) => (
             <button key={content} type="button" className="ask-chip" disabled={!onAsk} onClick={() => onAsk?.(content)}>
-              <Icon name="right" />{label}
+              <Icon name="right" />{marked(label)}
             </button>
           ))}
         </div>

@@ -6,7 +6,9 @@ import { Button } from "../../ui/controls";
 import { Loading } from "../../ui/page";
 import { saveFile } from "../../ui/save";
 import type { Drawing } from "./chart-draw";
+import { TooMuch } from "./chart-parts";
 import { drawn, type Spec } from "./chart-spec";
+import { ResultTable } from "./ResultTable";
 import { fileName, type Table } from "./results";
 import { TEXTS } from "./texts";
 
@@ -26,10 +28,18 @@ export function Chart({ spec, table, isOther = false, name }: {
   const box = useRef<HTMLDivElement>(null);
   const [drawing, setDrawing] = useState<Drawing | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const shown = useMemo(() => drawn(spec, table, isOther), [spec, table, isOther]);
+  const shown = useMemo(() => {
+    try {
+      return drawn(spec, table, isOther);
+    } catch (reason) {
+      if (reason instanceof TooMuch) return reason;
+      throw reason;
+    }
+  }, [spec, table, isOther]);
+  const why = shown instanceof TooMuch ? t.tooMuch[shown.why] : error;
   useEffect(() => {
     const element = box.current;
-    if (!element) return undefined;
+    if (!element || shown instanceof TooMuch) return undefined;
     let isGone = false;
     let made: Drawing | null = null;
     setError(null);
@@ -56,8 +66,9 @@ export function Chart({ spec, table, isOther = false, name }: {
   };
   return (
     <figure className="ask-chart" aria-label={t.chartOf(name)}>
-      {error !== null && <p className="note">{t.noChart(error)}</p>}
-      {!drawing && error === null && <Loading lines={5} />}
+      {why !== null && <p className="note">{t.noChart(why)}</p>}
+      {why !== null && table && <ResultTable table={table} name={name} />}
+      {!drawing && why === null && <Loading lines={5} />}
       <div ref={box} className="ask-chart-box" />
       {drawing && (
         <div className="ask-result-foot"><Button kind="quiet" icon="download" onPress={() => void save()}>{t.saveChart}</Button></div>

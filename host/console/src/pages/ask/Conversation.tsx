@@ -6,6 +6,7 @@ import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Failure, Loading, Tag } from "../../ui/page";
 import { Composer } from "./Composer";
 import { keepDraft, keptDraft, useSend } from "./send";
@@ -72,7 +73,7 @@ function Turns({ topic }: { topic: Topic }) {
   return (
     <>
       <header className="ask-head">
-        <h1>{topic.title}</h1>
+        <h1>{marked(topic.title)}</h1>
         {topic.datasources?.map((name) => <Tag key={name}>{name}</Tag>)}
         {topic.model && <Tag tone="busy">{topic.model}</Tag>}
         <TopicMenu topic={topic} isHere />

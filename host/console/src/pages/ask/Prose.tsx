@@ -1,5 +1,6 @@
 /** The text of an answer. The simplest of Markdown is shown as such: lists, bold, code. Nothing of it becomes a link. */
 import { Fragment, type ReactNode } from "react";
+import { marked } from "../../ui/marks";
 
 type Block = { kind: "text" | "code" | "head"; lines: string[] } | { kind: "list"; from: number | null; lines: string[] };
 
@@ -10,7 +11,7 @@ export function Prose({ text }: { text: string }) {
 }
 
 function BlockView({ block }: { block: Block }) {
-  if (block.kind === "code") return <pre className="code"><code>{block.lines.join("\n")}</code></pre>;
+  if (block.kind === "code") return <pre className="code"><code>{marked(block.lines.join("\n"))}</code></pre>;
   if (block.kind === "head") return <p className="strong">{inline(block.lines[0]!)}</p>;
   if (block.kind === "list") {
     const items = block.lines.map((line, place) => <li key={place}>{inline(line)}</li>);
@@ -60,8 +61,8 @@ function blocksOf(text: string): Block[] {
 
 function inline(text: string): ReactNode[] {
   return text.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part, place) => {
-    if (part.length > 4 && part.startsWith("**") && part.endsWith("**")) return <strong key={place}>{part.slice(2, -2)}</strong>;
-    if (part.length > 2 && part.startsWith("`") && part.endsWith("`")) return <code key={place}>{part.slice(1, -1)}</code>;
-    return part;
+    if (part.length > 4 && part.startsWith("**") && part.endsWith("**")) return <strong key={place}>{marked(part.slice(2, -2))}</strong>;
+    if (part.length > 2 && part.startsWith("`") && part.endsWith("`")) return <code key={place}>{marked(part.slice(1, -1))}</code>;
+    return <Fragment key={place}>{marked(part)}</Fragment>;
   });
 }

@@ -1,12 +1,15 @@
 /** The rows of a result: one value large, more as a table. */
 import { useMemo, useState } from "react";
 import { failedBy, unreachable } from "../../api/client";
+import { isLarge } from "../../api/exact";
 import { useLanguage, useTexts } from "../../i18n";
 import { Button, Menu } from "../../ui/controls";
 import { Failure } from "../../ui/page";
+import { marked } from "../../ui/marks";
 import { saveFile } from "../../ui/save";
 import { type Columns, DataTable } from "../../ui/table";
 import { allEvents } from "./events";
+import { Long } from "./Long";
 import { type Cell, callOf, type Column, csvOf, fileName, isNumeric, isOneValue, type Result, type Table, writesPlainly } from "./results";
 import { TEXTS } from "./texts";
 
@@ -23,7 +26,7 @@ export function ResultTable({ table, name, source }: {
   const writes = useCell();
   const { columns, rows } = table;
   const heads = useMemo(() => columns.map((column, place): Columns<readonly Cell[]>[number] => {
-    const isNumber = isNumeric(column.type) || (column.type === "" && rows.some((row) => typeof row[place] === "number"));
+    const isNumber = isNumeric(column.type) || (column.type === "" && rows.some((row) => typeof row[place] === "number" || isLarge(row[place])));
     return {
       id: String(place),
       header: column.name,
@@ -33,15 +36,15 @@ export function ResultTable({ table, name, source }: {
       sortUndefined: "last",
       cell: ({ row }) => {
         const cell = row.original[place] ?? null;
-        return cell === null ? <span className="faint">NULL</span> : <span title={String(cell)}>{writes(column, cell)}</span>;
+        return cell === null ? <span className="faint">NULL</span> : typeof cell === "string" ? <Long text={cell} /> : <span title={String(cell)}>{writes(column, cell)}</span>;
       },
     };
   }), [columns, rows, writes]);
   if (isOneValue(table)) {
     return (
       <div className="ask-one">
-        <p className="ask-value" title={String(rows[0]![0] ?? "NULL")}>{writes(columns[0]!, rows[0]![0] ?? null)}</p>
-        <p className="small">{columns[0]!.name}</p>
+        <div className="ask-value"><Long text={writes(columns[0]!, rows[0]![0] ?? null)} /></div>
+        <p className="small">{marked(columns[0]!.name)}</p>
       </div>
     );
   }
@@ -115,6 +118,7 @@ async function fileOf(taskId: string, callId: string, format: Format): Promise<{
 function compare(one: Cell, other: Cell, isNumber: boolean): number {
   if (isNumber) {
     const difference = Number(one) - Number(other);
+    if (difference === 0 && isLarge(one) && isLarge(other)) return BigInt(one) < BigInt(other) ? -1 : Number(one !== other);
     if (!Number.isNaN(difference)) return difference;
   }
   return String(one).localeCompare(String(other));

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Failure, Loading, Time } from "../../ui/page";
 import { TEXTS } from "./texts";
 import { TopicMenu } from "./TopicMenu";
@@ -33,7 +34,7 @@ export function TopicList({ current, isOpen, onToggle }: {
               <li key={topic.topic_id} className={topic.topic_id === current ? "ask-topic current" : "ask-topic"}>
                 <Link to="/ask/$topicId" params={{ topicId: topic.topic_id }} title={topic.title}
                   {...(topic.topic_id === current ? { "aria-current": "page" as const } : {})}>
-                  <span className="ask-topic-title">{topic.title}</span>
+                  <span className="ask-topic-title">{marked(topic.title)}</span>
                   <span className="ask-topic-more">
                     {topic.last_task_status === "running" || topic.last_task_status === "waiting"
                       ? <span className="ask-topic-busy">{t.isAnswering}</span>

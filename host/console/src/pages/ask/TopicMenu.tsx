@@ -69,7 +69,7 @@ function Rename({ topic, onClose }: { topic: Topic; onClose: () => void }) {
     <Dialog title={t.rename} isOpen onClose={onClose}>
       <form className="stack" onSubmit={save}>
         <TextField label={t.topicTitle} value={title} onChange={setTitle} error={errorOf(update.error, "title")} maxLength={500} isRequired autoFocus />
-        <Failure error={update.error} />
+        <Failure error={update.error} shown={["title"]} />
         <Actions>
           <Button onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={update.isPending} isDisabled={title.trim() === ""}>{t.save}</Button>

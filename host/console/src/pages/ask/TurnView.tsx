@@ -5,6 +5,7 @@ import { api, bare, Failed } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, IconButton } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Failure } from "../../ui/page";
 import { AnswerView } from "./AnswerView";
 import { answerOf, errorOf, useEvents } from "./events";
@@ -68,7 +69,7 @@ export function Question({ text, onEdit, note }: { text: string; onEdit?: () => 
     <div className="ask-question">
       {onEdit && <IconButton icon="edit" label={t.editQuestion} onPress={onEdit} />}
       <div>
-        <h2 className="ask-bubble">{text}</h2>
+        <h2 className="ask-bubble">{marked(text)}</h2>
         {note && <p className="small" role="status">{note}</p>}
       </div>
     </div>

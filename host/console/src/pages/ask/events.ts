@@ -4,6 +4,7 @@
  */
 import { useEffect, useSyncExternalStore } from "react";
 import { Failed, failedBy, type Schemas, unreachable } from "../../api/client";
+import { parseExactly } from "../../api/exact";
 import type { Answer } from "./topics";
 
 export type TaskEvent = Schemas["TaskEvent"];
@@ -159,7 +160,7 @@ function eventOf(frame: string): TaskEvent[] {
     .filter((line) => line.startsWith("data:"))
     .map((line) => line.slice(5).replace(/^ /, ""))
     .join("\n");
-  return text === "" ? [] : [JSON.parse(text) as TaskEvent];
+  return text === "" ? [] : [parseExactly(text) as TaskEvent];
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -9,6 +9,7 @@ import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, SearchField, Select } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Failure, Loaded, Page, Tag, Time, type Tone } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { usePhysicalChange } from "../tables/change";
@@ -63,7 +64,7 @@ export default function BinPage() {
         id: "name", header: t.name, accessorFn: (entry) => entry.originTableName,
         cell: ({ row: { original: entry } }) => (
           <>
-            <Link to={`/tables/${entry.id}`} className="strong">{entry.originTableName}</Link> <span className="small">{entry.dbName}</span>
+            <Link to={`/tables/${entry.id}`} className="strong">{marked(entry.originTableName)}</Link> <span className="small">{marked(entry.dbName)}</span>
             <div className="small">{entry.tableComment}</div>
           </>
         ),
@@ -84,7 +85,7 @@ export default function BinPage() {
           </>
         ),
       },
-      { id: "now", header: t.nameNow, accessorFn: (entry) => entry.tableName, cell: ({ row }) => <code>{row.original.tableName}</code> },
+      { id: "now", header: t.nameNow, accessorFn: (entry) => entry.tableName, cell: ({ row }) => <code>{marked(row.original.tableName)}</code> },
     ];
     if (mayRestore || mayPurge) {
       columns.push({
@@ -112,7 +113,7 @@ export default function BinPage() {
       <Failure error={error} />
       {progress}
       {restored && (
-        <div className="note" role="status"><Icon name="check" /><p>{t.restored} <Link to={`/tables/${restored.id}`}>{restored.originTableName}</Link></p></div>
+        <div className="note" role="status"><Icon name="check" /><p>{t.restored} <Link to={`/tables/${restored.id}`}>{marked(restored.originTableName)}</Link></p></div>
       )}
       <Loaded query={query}>
         {(entries) => {

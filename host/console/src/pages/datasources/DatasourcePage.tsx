@@ -11,6 +11,7 @@ import { useAddress, usePath } from "../../search";
 import { Button, Menu, Tabs } from "../../ui/controls";
 import { Confirm } from "../../ui/confirm";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Code, Facts, Failure, Loaded, Loading, Page, Section, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import type { Tagged } from "../tables/api";
@@ -153,7 +154,7 @@ function Databases({ source }: { source: Datasource }) {
     staleTime: 60_000,
   });
   const columns: Columns<{ name: string; comment: string | null }> = [
-    { id: "name", header: t.name, accessorFn: (one) => one.name, cell: ({ row }) => <span className="strong">{row.original.name}</span> },
+    { id: "name", header: t.name, accessorFn: (one) => one.name, cell: ({ row }) => <span className="strong">{marked(row.original.name)}</span> },
     { id: "comment", header: t.comment, accessorFn: (one) => one.comment ?? "", cell: ({ row }) => row.original.comment ?? <span className="faint">–</span> },
   ];
   return (

@@ -8,6 +8,7 @@ import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, SearchField } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Page, State, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
@@ -40,7 +41,7 @@ export default function DatasourcesPage() {
       id: "name", header: t.name,
       cell: ({ row: { original: source } }) => (
         <span className="row datasources-name">
-          <Link to={`/datasources/${source.id}`} className="strong">{source.name}</Link>
+          <Link to={`/datasources/${source.id}`} className="strong">{marked(source.name)}</Link>
           {source.isDefault && <Tag>{t.default}</Tag>}
           {isBuiltIn(source) && <Tag title={t.builtInLead}>{t.builtIn}</Tag>}
         </span>

@@ -4,6 +4,7 @@ import { api, data } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Checkbox, Select, TextField } from "../../ui/controls";
 import { errorOf } from "../../ui/page";
+import { described } from "../engines/settings";
 import { Options } from "./Options";
 import { SyncCron } from "./SyncCron";
 import { TEXTS } from "./texts";
@@ -15,6 +16,17 @@ export const dialectsQuery = {
   queryFn: async () => (await data(api.GET("/api/v1/plugins"))).filter((plugin) => plugin.family === "dialect" && plugin.digest !== null),
   staleTime: 60_000,
 };
+
+/** The members whose field says what is wrong with it. */
+export function useShown(values: Values, isStored: boolean): string[] {
+  const dialect = useQuery(dialectsQuery).data?.find((plugin) => plugin.name === values.kind);
+  const connection = isFile(values.kind) ? ["url"]
+    : [...(values.by === "url" ? ["url"] : ["host", "port", "database", "username"]), "password", "readUrl", "options.databases"];
+  return [
+    "name", "kind", ...connection, ...(isStored ? [] : ["syncCron"]),
+    ...described(dialect?.configSchema).settings.map((setting) => `options.${setting.name}`),
+  ];
+}
 
 export function Members({ values, onChange, error, badOptions, isStored }: {
   values: Values; onChange: (values: Values) => void; error: unknown; badOptions?: string | undefined;

@@ -8,7 +8,7 @@ import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog } from "../../ui/controls";
 import { Failure } from "../../ui/page";
-import { Members } from "./Members";
+import { Members, useShown } from "./Members";
 import { Tested } from "./Tested";
 import { TEXTS } from "./texts";
 import { BadOptions, bodyOf, NEW, type Values } from "./values";
@@ -27,6 +27,12 @@ export function NewDatasource({ onClose }: { onClose: () => void }) {
   // What was found is about what was tested.
   const tested = test.variables === values ? test : null;
   const error = save.error ?? tested?.error;
+  const change = (next: Values) => {
+    // What was wrong is about the former kind.
+    if (next.kind !== values.kind) save.reset();
+    setValues(next);
+  };
+  const shown = useShown(values, false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     save.mutate(values, { onSuccess: ({ id }) => void navigate({ to: `/datasources/${id}` }) });
@@ -35,10 +41,10 @@ export function NewDatasource({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.add} isOpen isBusy={save.isPending} onClose={onClose}>
       <form noValidate className="stack" onSubmit={submit}>
-        <Members values={values} onChange={setValues} error={error} isStored={false}
+        <Members values={values} onChange={change} error={error} isStored={false}
           badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
         {tested?.data && <Tested test={tested.data} />}
-        {!(error instanceof BadOptions) && <Failure error={error} />}
+        {!(error instanceof BadOptions) && <Failure error={error} shown={shown} />}
         <Actions>
           <Button isDisabled={save.isPending} onPress={onClose}>{t.cancel}</Button>
           {may("testNewDatasource") && (

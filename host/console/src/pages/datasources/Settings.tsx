@@ -8,7 +8,7 @@ import { Icon } from "../../ui/icons";
 import { useLeaving } from "../../ui/leaving";
 import { Failure, Section } from "../../ui/page";
 import { ifMatch, isStale, tagged, type Tagged } from "../tables/api";
-import { Members } from "./Members";
+import { Members, useShown } from "./Members";
 import { TEXTS } from "./texts";
 import { BadOptions, bodyOf, type Datasource, type Values, valuesOf } from "./values";
 
@@ -60,6 +60,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
       setBusy(false);
     }
   };
+  const shown = useShown(values, true);
   const isPlain = !(error instanceof BadOptions) && !isStale(error);
   return (
     <Section title={t.settings}>
@@ -68,7 +69,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
         <Members values={values} onChange={change} error={error} isStored
           badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
         {isStale(error) && <p className="note" role="alert"><Icon name="warning" />{t.changedMeanwhile}</p>}
-        {isPlain && <Failure error={error} />}
+        {isPlain && <Failure error={error} shown={shown} />}
         {isSaved && <p className="note" role="status"><Icon name="check" />{t.saved}</p>}
         <Actions>
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={values.name.trim() === ""}>{isStale(error) ? t.overwrite : t.save}</Button>

@@ -10,7 +10,7 @@ export function SyncCron({ value, onChange, error }: { value: string; onChange: 
   return (
     <div className="stack datasources-cron">
       <TextField label={t.syncCron} value={value} onChange={onChange} hint={t.syncCronHint} error={error} />
-      <div className="row">
+      <div className="presets">
         {(Object.keys(OFTEN) as (keyof typeof OFTEN)[]).map((name) => (
           <Button key={name} kind="quiet" onPress={() => onChange(OFTEN[name])}>{t.often[name]}</Button>
         ))}

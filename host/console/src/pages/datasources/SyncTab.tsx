@@ -7,6 +7,7 @@ import { useMay } from "../../api/me";
 import { queries, useChange } from "../../api/query";
 import { useFormat, useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, errorOf, Facts, Failure, Progress, Section, State, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { SyncCron } from "./SyncCron";
@@ -73,7 +74,7 @@ function Outcome({ sync, source }: { sync: Sync; source: Datasource }) {
   const t = useTexts(TEXTS);
   const format = useFormat();
   const columns: Columns<Sync["errors"][number]> = [
-    { id: "table", header: t.table, accessorFn: (one) => one.table ?? "", cell: ({ row }) => (row.original.table ? <code>{row.original.table}</code> : t.wholeSource) },
+    { id: "table", header: t.table, accessorFn: (one) => one.table ?? "", cell: ({ row }) => (row.original.table ? <code>{marked(row.original.table)}</code> : t.wholeSource) },
     { id: "message", header: t.message, accessorFn: (one) => one.message },
   ];
   return (

@@ -63,7 +63,7 @@ export function EngineDetails({ engine, test }: { engine: Engine; test: Test }) 
           <ul className="engines-list">
             {engine.taskTypes.map((type) => (
               <li key={type.name}>
-                <Tag>{type.name}</Tag> {type.title}
+                <Tag>{type.name}</Tag> {t.taskTitles[type.title] ?? type.title}
                 {type.needsDatasource && (
                   <span className="small"> · {type.datasourceKinds.length > 0 ? t.kinds(type.datasourceKinds.join(", ")) : t.anyKind}</span>
                 )}

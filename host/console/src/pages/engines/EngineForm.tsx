@@ -93,6 +93,11 @@ function Form({ engine, plugins, save, onClose }: {
     }
     save.mutate({ name, plugin, config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
   };
+  // The members whose field says what is wrong with it.
+  const shownMembers = [
+    "plugin", ...(engine ? [] : ["name"]), ...[...settings, ...more].map((one) => `config.${one.name.trim()}`),
+    ...[...allSecrets, ...(isFree ? moreSecrets : [])].map((one) => `secrets.${one.name.trim()}`),
+  ];
   const errorAt = (member: string) => errorsAt(save.error, member);
   return (
     <form className="stack" onSubmit={submit} noValidate>
@@ -101,7 +106,7 @@ function Form({ engine, plugins, save, onClose }: {
           <TextField label={t.name} value={name} onChange={setName} hint={t.nameHint} error={errorOf(save.error, "name")} maxLength={64} isRequired autoFocus />
         )}
         <Select label={t.plugin} value={plugin} onChange={choosePlugin} choices={names.map((one) => ({ value: one, label: one }))}
-          {...optional(errorOf(save.error, "plugin"))} />
+          error={errorOf(save.error, "plugin")} />
       </div>
       <h3>{t.settings}</h3>
       {settings.length === 0 && <p className="small">{allowsOthers ? t.otherPlugin : t.noSettings}</p>}
@@ -137,7 +142,7 @@ function Form({ engine, plugins, save, onClose }: {
         <Pairs title={t.moreSecrets} pairs={moreSecrets} onChange={setMoreSecrets} nameLabel={t.secretName} valueLabel={t.secretValue} addLabel={t.addSecret}
           isSecret errorAt={(member) => errorAt(`secrets.${member}`)} />
       )}
-      <Failure error={save.error} />
+      <Failure error={save.error} shown={shownMembers} />
       <Actions>
         <Button isDisabled={save.isPending} onPress={() => onClose()}>{t.cancel}</Button>
         <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={name.trim() === ""}>{engine ? t.save : t.create}</Button>
@@ -174,8 +179,4 @@ function Pairs({ title, pairs, onChange, nameLabel, valueLabel, addLabel, hint, 
       {addLabel && <div><Button kind="quiet" icon="plus" onPress={() => onChange([...pairs, { name: "", value: "" }])}>{addLabel}</Button></div>}
     </fieldset>
   );
-}
-
-function optional(error: string | undefined): { error?: string } {
-  return error === undefined ? {} : { error };
 }

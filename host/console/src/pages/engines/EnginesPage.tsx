@@ -9,6 +9,7 @@ import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Confirm } from "../../ui/confirm";
 import { Button, Menu } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Page, State, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { EngineDetails } from "./EngineDetails";
@@ -76,7 +77,7 @@ function Engines({ engines }: { engines: Engine[] }) {
       cell: ({ row: { original: { engine } } }) => (
         <span className="row">
           <button type="button" className="engines-name" aria-pressed={engine === selected?.engine} onClick={() => set({ engine: engine.name }, true)}>
-            {engine.name}
+            {marked(engine.name)}
           </button>
           {engine.name === LOCAL && <Tag>{t.builtIn}</Tag>}
         </span>

@@ -23,7 +23,7 @@ export function SettingField({ setting, value, onChange, error }: {
     if (value !== "" && !choices.some((one) => one.value === value)) choices.push({ value, label: value });
     const none = needs ? t.notChosen : setting.default === undefined ? t.isDefault : t.defaultIs(labelOf(setting.default));
     return (
-      <Select label={label} value={value} onChange={onChange} hint={hint} {...(wrong === undefined ? {} : { error: wrong })}
+      <Select label={label} value={value} onChange={onChange} hint={hint} error={wrong}
         choices={[{ value: "", label: none }, ...choices]} />
     );
   }

@@ -42,7 +42,7 @@ function settingOf(name: string, schema: Record<string, unknown>, isRequired: bo
   const listed = Array.isArray(schema.enum) ? schema.enum : "const" in schema ? [schema.const] : null;
   return {
     name, isRequired,
-    kind: listed ? "choice" : types.length === 1 ? (KINDS[String(types[0])] ?? "any") : "any",
+    kind: listed ? "choice" : types.length === 1 && Object.hasOwn(KINDS, String(types[0])) ? KINDS[String(types[0])]! : "any",
     title: textOf(schema.title), description: textOf(schema.description), pattern: textOf(schema.pattern),
     default: schema.default, example: Array.isArray(schema.examples) ? schema.examples[0] : undefined,
     choices: listed ?? [true, false],

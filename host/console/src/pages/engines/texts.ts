@@ -4,7 +4,7 @@ export const TEXTS = {
     lead: "Schedulers that workflows are deployed to and run on.",
     add: "Add an engine", addTitle: "Add an engine", editTitle: (name: string) => `Edit ${name}`,
     name: "Name", nameHint: "Workflows refer to it by this name: a–z, 0–9 and -.", plugin: "Plugin", version: "Version",
-    state: "State", lastTest: "Last test", features: "Features", taskTypes: "Task types", builtIn: "built in",
+    state: "State", lastTest: "Last test", features: "Features", taskTypes: "Task types", taskTitles: {} as Record<string, string>, builtIn: "built in",
     empty: "No engine is configured", test: "Test", testAll: "Test all", edit: "Edit", remove: "Delete", actions: (name: string) => `Actions for ${name}`,
     notTested: "not tested in this window", passed: "passed", failed: "failed", unreached: "not reached", testing: "Testing",
     settings: "Settings", secrets: "Secrets", secretsNote: "Secrets are written, never shown.", noSettings: "It has no settings.", noSecrets: "none", needsNoSecrets: "It takes no secrets.",
@@ -44,6 +44,11 @@ export const TEXTS = {
     add: "添加引擎", addTitle: "添加引擎", editTitle: (name: string) => `编辑 ${name}`,
     name: "名称", nameHint: "工作流通过此名称引用：a–z、0–9 和 -。", plugin: "插件", version: "版本",
     state: "状态", lastTest: "最近一次测试", features: "能力", taskTypes: "任务类型", builtIn: "内置",
+    // The plugins name their types in English; those of an unknown plugin stay so.
+    taskTitles: {
+      "SQL statements on a data source": "数据源上的 SQL 语句", "A shell script on the server's machine": "服务器所在机器上的 Shell 脚本",
+      "A shell script on a worker": "工作节点上的 Shell 脚本",
+    } as Record<string, string>,
     empty: "还没有配置引擎", test: "测试", testAll: "全部测试", edit: "编辑", remove: "删除", actions: (name: string) => `${name} 的操作`,
     notTested: "本窗口内未测试", passed: "通过", failed: "未通过", unreached: "无法连接", testing: "测试中",
     settings: "配置", secrets: "密钥", secretsNote: "密钥只可写入，不会显示。", noSettings: "没有配置项。", noSecrets: "无", needsNoSecrets: "不需要密钥。",

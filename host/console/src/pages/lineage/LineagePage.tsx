@@ -75,7 +75,8 @@ function Drawing({ view, shown }: { view: View; shown: Shown }) {
       <Failure error={shown.error} />
       <div className={panel ? "lineage-main with-panel" : "lineage-main"}>
         <Graph label={t.graphOfAll} nodes={nodes} edges={edges} selected={selected?.id ?? null} onSelect={select} onSelectEdge={selectEdge}
-          selectedEdge={view.edge} height="max(26rem, calc(100vh - 25rem))" {...(focused && dimmed ? { dimmed, inSight: focused } : {})} />
+          selectedEdge={view.edge} height="max(26rem, calc(100vh - 25rem))" kindTitle={t.layer}
+          isList={view.isList} onList={(isList) => set({ as: isList ? "list" : undefined }, true)} {...(focused && dimmed ? { dimmed, inSight: focused } : {})} />
         {panel}
       </div>
       {view.list && selected && (

@@ -8,6 +8,7 @@ import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Facts, State, Tag } from "../../ui/page";
 import { type LineageEdge, type LineageGraph, type LineageNode } from "./data";
 import { TaskLinks } from "./TaskLinks";
@@ -32,7 +33,7 @@ export function TablePanel({ view, graph, node, isExpanding }: { view: View; gra
   return (
     <aside className="lineage-panel" aria-label={t.selected}>
       <header>
-        <h2>{node.tableName}</h2>
+        <h2>{marked(node.tableName)}</h2>
         <Button kind="quiet" icon="close" aria-label={t.closePanel} onPress={() => set({ selected: view.table === null ? undefined : "none" })} />
       </header>
       {node.tableComment && <p className="lineage-said">{node.tableComment}</p>}

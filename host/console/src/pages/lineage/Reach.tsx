@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Actions, Button, Dialog } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Loaded, Tag } from "../../ui/page";
 import { saveFile } from "../../ui/save";
 import { type Columns, DataTable } from "../../ui/table";
@@ -25,7 +26,7 @@ export function Reach({ node, side, withDeprecated, onClose }: {
       header: t.name, accessorFn: (one) => one.tableName,
       cell: ({ row: { original } }) => (
         <button type="button" className="lineage-link" onClick={() => set({ table: Number(original.id), selected: undefined, edge: undefined, focus: undefined, expand: undefined, list: undefined }, true)}>
-          {original.tableName}
+          {marked(original.tableName)}
         </button>
       ),
     },

@@ -5,6 +5,7 @@ import { Button, ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from "r
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { TEXTS } from "./texts";
 
 export function TablePicker({ onPick }: { onPick: (id: number) => void }) {
@@ -41,7 +42,7 @@ export function TablePicker({ onPick }: { onPick: (id: number) => void }) {
         <ListBox<(typeof items)[number]> className="listbox" renderEmptyState={() => <p className="lineage-none small">{t.noTable}</p>}>
           {(table) => (
             <ListBoxItem id={table.id} textValue={table.tableName} className="option lineage-option">
-              <span><span className="strong">{table.tableName}</span> <span className="small">{table.dbName}{table.layer && ` · ${table.layer}`}</span></span>
+              <span><span className="strong">{marked(table.tableName)}</span> <span className="small">{table.dbName}{table.layer && ` · ${table.layer}`}</span></span>
               {table.tableComment && <span className="small lineage-comment">{table.tableComment}</span>}
             </ListBoxItem>
           )}

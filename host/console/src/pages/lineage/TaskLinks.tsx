@@ -3,6 +3,7 @@ import { useQueries, type UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, data, Failed, type Schemas } from "../../api/client";
 import { useFormat, useTexts } from "../../i18n";
+import { marked } from "../../ui/marks";
 import { Failure, Loading } from "../../ui/page";
 import { TEXTS } from "./texts";
 
@@ -41,8 +42,8 @@ export function TaskLinks({ ids, count }: { ids: readonly number[]; count: numbe
           return (
             <li key={id}>
               {task.workflowId === null
-                ? <span className="strong">{task.taskName}</span>
-                : <Link to={`/workflows/${task.workflowId}`} search={{ task: id } as never} className="strong">{task.taskName}</Link>}
+                ? <span className="strong">{marked(task.taskName)}</span>
+                : <Link to={`/workflows/${task.workflowId}`} search={{ task: id } as never} className="strong">{marked(task.taskName)}</Link>}
               <span className="small"> {task.taskType} · {task.workflowId === null ? t.noWorkflow : task.workflowName}</span>
             </li>
           );

@@ -1,3 +1,7 @@
+const counted = (tables: string, edges: string, between: string) => (
+  `${tables} ${tables === "1" ? "table" : "tables"}${between}${edges} ${edges === "1" ? "edge" : "edges"}`
+);
+
 export const TEXTS = {
   en: {
     title: "Lineage",
@@ -11,10 +15,10 @@ export const TEXTS = {
     clear: "Clear the filters", filteredNote: "Tables that the filters hide are left out with their edges.",
     copyLink: "Copy a link to this view",
     graph: (name: string) => `Lineage of ${name}`, graphOfAll: "Lineage of all tables",
-    shown: (tables: string, edges: string) => `${tables} tables, ${edges} edges`,
-    truncated: (tables: string, edges: string) => `There are more than fit: ${tables} further tables and ${edges} edges are not shown.`,
-    withheld: (tables: string, edges: string) => `${tables} tables and ${edges} edges are not shown: they are in data sources that you may not read.`,
-    showMore: (count: string) => `Show up to ${count} tables`, hiddenAlone: (count: string) => `${count} tables without lineage are hidden.`,
+    shown: (tables: string, edges: string) => counted(tables, edges, ", "),
+    truncated: (tables: string, edges: string) => `There are more than fit. Not shown: ${counted(tables, edges, " and ")}.`,
+    withheld: (tables: string, edges: string) => `Not shown, because you may not read their data sources: ${counted(tables, edges, " and ")}.`,
+    showMore: (count: string) => `Show up to ${count} tables`, hiddenAlone: (count: string) => (count === "1" ? "1 table without lineage is hidden." : `${count} tables without lineage are hidden.`),
     edgesMissing: "Some edges between added tables may be missing.",
     empty: "There is no lineage yet", emptyNote: "It follows from the tables that tasks read and write: make a workflow, or check the tables of its tasks.",
     emptyFiltered: "No table fits the filters", toWorkflows: "To the workflows",
@@ -28,7 +32,7 @@ export const TEXTS = {
     noWorkflow: "no workflow", moreTasks: (count: string) => (count === "1" ? "and 1 more task" : `and ${count} more tasks`), taskGone: "A task that is no longer there",
     edge: (from: string, to: string) => `${from} → ${to}`, edgeLead: "Tasks that read the one and write the other",
     impact: "All downstream", origins: "All upstream", impactTitle: (name: string) => `What is made from ${name}`, originsTitle: (name: string) => `What ${name} is made from`,
-    impactNone: "Nothing.", name: "Table", stepsAway: "Steps", saveCsv: "Save as CSV", cut: (count: string) => `${count} further tables are not in this list.`,
+    impactNone: "Nothing.", name: "Table", stepsAway: "Steps", saveCsv: "Save as CSV", cut: (count: string) => (count === "1" ? "1 further table is not in this list." : `${count} further tables are not in this list.`),
     nodes: (count: string) => (count === "1" ? "1 table" : `${count} tables`),
   },
   zh: {

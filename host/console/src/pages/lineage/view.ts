@@ -36,6 +36,8 @@ export interface View {
   focus: string | null;
   /** Tables whose neighbours were loaded, too. */
   expanded: string[];
+  /** The graph is shown as a list. */
+  isList: boolean;
   /** The list of all that is before or after the selected table. */
   list: "upstream" | "downstream" | null;
 }
@@ -66,6 +68,7 @@ export function useView(): View {
       edge: ends.length === 2 && ends.every(isId) ? { source: ends[0]!, target: ends[1]! } : null,
       focus: id("focus"),
       expanded: [...new Set(text("expand").split(",").filter(isId))],
+      isList: text("as") === "list",
       list: list === "upstream" || list === "downstream" ? list : null,
     };
   }, [search]);

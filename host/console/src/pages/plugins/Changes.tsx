@@ -26,7 +26,7 @@ export function Changes({ address, plugin }: { address: string; plugin: Plugin }
   const isQuarantined = plugin.state === "quarantined";
   return (
     <>
-      {may("rollbackPlugin") && (isCanary || plugin.generations.length > 1) && plugin.digest !== null && (
+      {may("rollbackPlugin") && (isCanary || plugin.previousDigest !== null) && plugin.digest !== null && (
         <Button icon="refresh" onPress={() => setOpen("rollback")}>{isCanary ? t.endCanary : t.rollback}</Button>
       )}
       {may("quarantinePlugin") && !isQuarantined && plugin.digest !== null && (

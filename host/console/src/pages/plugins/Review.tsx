@@ -18,16 +18,28 @@ export function Review({ address, plugin, generation, onClose }: {
   const t = useTexts(TEXTS);
   const may = useMay();
   const isActive = generation.digest === plugin.digest;
+  const staged = useStaged(address, generation);
   return (
     <Section title={t.reviewTitle(generation.version, short(generation.digest))}
       actions={<Button icon="close" kind="quiet" onPress={onClose}>{t.close}</Button>}>
-      {isActive ? <p>{t.isActive}</p> : <Difference address={address} plugin={plugin} generation={generation} />}
-      {!isActive && may("activatePlugin") && <Activation address={address} plugin={plugin} generation={generation} onDone={onClose} />}
+      {isActive ? <p>{t.isActive}</p> : <Difference plugin={plugin} generation={generation} staged={staged} />}
+      {!isActive && may("activatePlugin") && (
+        <Activation address={address} plugin={plugin} generation={generation} isKnown={staged.data !== undefined && !staged.isFetching} onDone={onClose} />
+      )}
     </Section>
   );
 }
 
-function Difference({ address, plugin, generation }: { address: string; plugin: Plugin; generation: Generation }) {
+/** What staging said of it. For one that was not uploaded in this window, the server is asked again on request. */
+function useStaged(address: string, generation: Generation) {
+  return useQuery<Staged>({
+    queryKey: stagedKey(generation.digest),
+    queryFn: () => checkAgain(address, generation.digest),
+    enabled: false, retry: false, gcTime: Infinity, staleTime: Infinity,
+  });
+}
+
+function Difference({ plugin, generation, staged }: { plugin: Plugin; generation: Generation; staged: ReturnType<typeof useStaged> }) {
   const t = useTexts(TEXTS);
   const format = useFormat();
   const active = plugin.generations.find((one) => one.digest === plugin.digest);
@@ -57,21 +69,17 @@ function Difference({ address, plugin, generation }: { address: string; plugin: 
         </table>
       </div>
       {!active && <p>{t.noActive}</p>}
-      <Wanted address={address} plugin={plugin} generation={generation} hasActive={active !== undefined} />
+      <Wanted plugin={plugin} generation={generation} staged={staged} hasActive={active !== undefined} />
     </>
   );
 }
 
-/** What staging said of it. For one that was not uploaded in this window, the server is asked again on request. */
-function Wanted({ address, plugin, generation, hasActive }: { address: string; plugin: Plugin; generation: Generation; hasActive: boolean }) {
+function Wanted({ plugin, generation, staged, hasActive }: {
+  plugin: Plugin; generation: Generation; staged: ReturnType<typeof useStaged>; hasActive: boolean;
+}) {
   const t = useTexts(TEXTS);
   const may = useMay();
   const client = useQueryClient();
-  const staged = useQuery<Staged>({
-    queryKey: stagedKey(generation.digest),
-    queryFn: () => checkAgain(address, generation.digest),
-    enabled: false, retry: false, gcTime: Infinity, staleTime: Infinity,
-  });
   if (staged.isFetching) return <Progress label={t.checking(short(generation.digest))} />;
   if (!staged.data) {
     return (
@@ -117,7 +125,11 @@ function Wanted({ address, plugin, generation, hasActive }: { address: string; p
   );
 }
 
-function Activation({ address, plugin, generation, onDone }: { address: string; plugin: Plugin; generation: Generation; onDone: () => void }) {
+function Activation({ address, plugin, generation, isKnown, onDone }: {
+  address: string; plugin: Plugin; generation: Generation;
+  /** What it would be granted is shown above. */
+  isKnown: boolean; onDone: () => void;
+}) {
   const t = useTexts(TEXTS);
   const canCanary = plugin.digest !== null;
   const [how, setHow] = useState("full");
@@ -132,6 +144,7 @@ function Activation({ address, plugin, generation, onDone }: { address: string; 
   );
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    if (!isKnown) return;
     const share = Number(percent);
     const isBad = how === "canary" && !(Number.isInteger(share) && share >= 1 && share <= 99);
     setWrong(isBad);
@@ -151,7 +164,10 @@ function Activation({ address, plugin, generation, onDone }: { address: string; 
         </div>
       )}
       <Failure error={activate.error} />
-      <div><Button type="submit" kind="primary" isBusy={activate.isPending}>{t.activate}</Button></div>
+      <div className="row">
+        <Button type="submit" kind="primary" isBusy={activate.isPending} isDisabled={!isKnown}>{t.activate}</Button>
+        {!isKnown && <span className="small">{t.checkFirst}</span>}
+      </div>
     </form>
   );
 }

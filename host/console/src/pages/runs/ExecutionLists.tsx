@@ -5,6 +5,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, SearchField, Select } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, State, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
@@ -13,6 +14,7 @@ import { WorkflowSelect } from "../workflows/WorkflowSelect";
 import type { Execution } from "./data";
 import { ExecutionPanel } from "./ExecutionPanel";
 import { Glyph } from "./Glyph";
+import { useTook } from "./took";
 import { TEXTS } from "./texts";
 
 const STATUSES = ["pending", "running", "success", "failed", "killed", "paused"] as const;
@@ -77,7 +79,7 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
 }) {
   const t = useTexts(TEXTS).lists;
   const texts = useTexts(TEXTS);
-  const format = useFormat();
+  const took = useTook();
   const { text, set } = useAddress();
   const [typed, setTyped] = useTyped("q");
   const wanted = { q: text("q").trim().toLowerCase(), workflow: text("workflow"), status: text("status"), trigger: text("trigger") };
@@ -101,7 +103,7 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
     {
       header: t.task, accessorFn: (one) => one.taskName,
       cell: ({ row: { original: one } }) => (
-        <button type="button" className="runs-link" aria-expanded={opened === one.id} onClick={() => open(one.id)}>{one.taskName}</button>
+        <button type="button" className="runs-link" aria-expanded={opened === one.id} onClick={() => open(one.id)}>{marked(one.taskName)}</button>
       ),
     },
     {
@@ -113,12 +115,12 @@ function Listed({ query, empty, more, note, foot, isTaskFiltered }: {
     { header: t.began, accessorFn: (one) => one.startTime ?? "", cell: ({ row }) => <Time value={row.original.startTime} /> },
     {
       header: t.took, accessorFn: (one) => one.durationSeconds ?? 0,
-      cell: ({ row: { original: one } }) => (one.durationSeconds === null ? "–" : format.seconds(one.durationSeconds)),
+      cell: ({ row: { original: one } }) => took(one) ?? "–",
     },
     { header: t.attempt, accessorFn: (one) => one.attempt },
     {
       header: t.error, accessorFn: (one) => one.errorMessage ?? "",
-      cell: ({ row }) => <span className="runs-clamp" title={row.original.errorMessage ?? ""}>{row.original.errorMessage}</span>,
+      cell: ({ row }) => <span className="runs-clamp" title={row.original.errorMessage ?? ""}>{marked(row.original.errorMessage)}</span>,
     },
   ];
   const filter = (change: Record<string, string | undefined>) => set({ ...change, page: undefined }, true);

@@ -8,11 +8,13 @@ import { useFormat, useTexts } from "../../i18n";
 import { Button, IconButton } from "../../ui/controls";
 import { Confirm } from "../../ui/confirm";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { useMounted } from "../../ui/mounted";
 import { Facts, Failure, Loading, Section, State, Time } from "../../ui/page";
 import { RunLink, Trigger } from "../workflows/parts";
 import { type Execution, isActive, type RunTask, useFollowed } from "./data";
 import { Log } from "./Log";
+import { useTook } from "./took";
 import { TEXTS } from "./texts";
 
 export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere }: {
@@ -29,6 +31,7 @@ export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere
   const t = texts.execution;
   const may = useMay();
   const format = useFormat();
+  const took = useTook();
   const client = useQueryClient();
   const navigate = useNavigate();
   const [turn, setTurn] = useState(0);
@@ -89,20 +92,20 @@ export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere
     }>
       <Failure error={error ?? reading} />
       {execution.errorMessage && (
-        <div className="note failure"><Icon name="warning" /><p className="runs-message">{execution.errorMessage}</p></div>
+        <div className="note failure"><Icon name="warning" /><p className="runs-message">{marked(execution.errorMessage)}</p></div>
       )}
       <Facts facts={[
         ...(isElsewhere ? [
           [t.run, (
             <RunLink key="r" workflowId={execution.workflowId} instanceId={execution.instanceId} task={String(execution.taskId ?? execution.taskName)}>
-              {execution.workflowName} · {execution.instanceId}
+              {marked(execution.workflowName)} · {execution.instanceId}
             </RunLink>
           )] as const,
           [t.trigger, <Trigger key="t" value={execution.triggerType} />] as const,
         ] : []),
         [t.began, <Time key="b" value={execution.startTime} />],
         [t.ended, <Time key="e" value={execution.endTime} />],
-        [t.took, execution.durationSeconds === null ? null : format.seconds(execution.durationSeconds)],
+        [t.took, took(execution)],
         [t.attempt, execution.attempt],
         [t.rows, execution.rowsAffected === null ? null : format.number(execution.rowsAffected)],
       ]} />
@@ -110,7 +113,7 @@ export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere
         ? <div className="note"><Icon name="key" /><p>{t.withheld}</p></div>
         : <Log parts={parts} isFollowing={!isComplete} name={title} />}
       {logError && <p className="runs-wrong">{logError}</p>}
-      <Confirm title={t.cancelOf(title)} action={t.cancel} isDanger isOpen={isCancelling} onClose={() => setCancelling(false)}
+      <Confirm title={t.cancelOf(title)} action={texts.run.cancel} keep={texts.run.keep} isDanger isOpen={isCancelling} onClose={() => setCancelling(false)}
         onConfirm={async () => {
           await data(api.POST("/api/v1/executions/{id}/cancel", path));
           await client.invalidateQueries({ queryKey: ["executions"] });

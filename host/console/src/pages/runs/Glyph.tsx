@@ -8,6 +8,6 @@ const SIGNS: Record<string, IconName> = {
 
 export function Glyph({ state }: { state: string | null }) {
   if (state === null) return <span className="runs-glyph none" aria-hidden="true" />;
-  const sign = SIGNS[state];
+  const sign = Object.hasOwn(SIGNS, state) ? SIGNS[state] : undefined;
   return <span className={`runs-glyph ${toneOf(state)} ${state}`} aria-hidden="true">{sign && <Icon name={sign} />}</span>;
 }

@@ -1,6 +1,7 @@
 /** The grid itself: a column for each run, a row for each task. Arrow keys move in it. */
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
 import { useFormat, useTexts } from "../../i18n";
+import { marked } from "../../ui/marks";
 import { stateText, toneOf } from "../../ui/page";
 import type { Run, RunDetail, RunTask } from "./data";
 import { taskKey } from "./data";
@@ -89,7 +90,7 @@ export function Grid({ runs, rows, details, run, task, onPress }: {
         <tbody>
           {rows.map((one, place) => (
             <tr key={one.key}>
-              <th scope="row" className={one.isGone ? "faint" : ""} title={one.isGone ? t.gone : one.name}>{one.name}</th>
+              <th scope="row" className={one.isGone ? "faint" : ""} title={one.isGone ? t.gone : one.name}>{marked(one.name)}</th>
               {runs.map((of, number) => {
                 const found = lookup[number]?.get(one.key);
                 const isSelected = of.instanceId === run && one.key === task;

@@ -6,6 +6,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Select } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Facts, Failure, Loaded, Section, State, Time } from "../../ui/page";
 import { useChoices, useWorkflow, type WorkflowDetail } from "../workflows/data";
 import { RunLink, Trigger, WorkflowLink } from "../workflows/parts";
@@ -145,7 +146,7 @@ function RunSummary({ run, onClose }: { run: RunDetail; onClose: () => void }) {
         [t.began, <Time key="b" value={run.startTime} />], [t.took, run.durationSeconds === null ? null : format.seconds(run.durationSeconds)],
         [t.version, run.workflowVersion],
       ]} />
-      {run.errorMessage && <p className="runs-wrong">{run.errorMessage}</p>}
+      {run.errorMessage && <p className="runs-wrong">{marked(run.errorMessage)}</p>}
       <p><RunLink workflowId={run.workflowId} instanceId={run.instanceId}>{t.open}</RunLink></p>
     </Section>
   );

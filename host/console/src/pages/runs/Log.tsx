@@ -4,6 +4,7 @@ import { useTexts } from "../../i18n";
 import { Button, Checkbox } from "../../ui/controls";
 import { CopyButton } from "../../ui/copy";
 import { useFollow } from "../../ui/follow";
+import { marked } from "../../ui/marks";
 import { TEXTS } from "./texts";
 
 export function Log({ parts, isFollowing, name }: { parts: readonly string[]; isFollowing: boolean; name: string }) {
@@ -34,4 +35,4 @@ export function Log({ parts, isFollowing, name }: { parts: readonly string[]; is
 }
 
 // A part never changes: only new ones are drawn.
-const Part = memo(({ text }: { text: string }) => <span>{text}</span>);
+const Part = memo(({ text }: { text: string }) => <span>{marked(text)}</span>);

@@ -8,6 +8,7 @@ import { Confirm } from "../../ui/confirm";
 import { Button } from "../../ui/controls";
 import { Graph } from "../../ui/graph";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Facts, Failure, Loading, Page, Progress, State, Time } from "../../ui/page";
 import { RunDialog } from "../workflows/dialogs";
 import { useWorkflow } from "../workflows/data";
@@ -15,6 +16,7 @@ import { Trigger } from "../workflows/parts";
 import { isActive, type RunDetail, taskKey, useRun } from "./data";
 import { RunTaskPanel } from "./ExecutionPanel";
 import { RunTasks } from "./RunTasks";
+import { useTook } from "./took";
 import { TEXTS } from "./texts";
 import "./style.css";
 
@@ -34,6 +36,7 @@ function Loaded({ run, instanceId }: { run: RunDetail; instanceId: string }) {
   const t = useTexts(TEXTS).run;
   const may = useMay();
   const format = useFormat();
+  const took = useTook();
   const client = useQueryClient();
   const { text, set } = useAddress();
   const workflow = useWorkflow(run.workflowId).data;
@@ -94,13 +97,13 @@ function Loaded({ run, instanceId }: { run: RunDetail; instanceId: string }) {
         [t.trigger, <Trigger key="t" value={run.triggerType} />],
         [t.began, <Time key="f" value={run.startTime} />],
         [t.ended, <Time key="e" value={run.endTime} />],
-        [t.took, run.durationSeconds === null ? null : format.seconds(run.durationSeconds)],
+        [t.took, took(run)],
         [t.version, run.workflowVersion],
         [t.engine, run.schedulerEngine],
         ...(active ? [[t.seen, <Time key="n" value={run.seenAt} />] as const] : []),
       ]} />
       {active && <Progress label={t.progress} value={ended} of={run.tasks.length} />}
-      {run.errorMessage && <div className="note failure"><Icon name="warning" /><p className="runs-message">{run.errorMessage}</p></div>}
+      {run.errorMessage && <div className="note failure"><Icon name="warning" /><p className="runs-message">{marked(run.errorMessage)}</p></div>}
       {run.withheld && <div className="note"><Icon name="key" /><p>{t.withheld}</p></div>}
       {run.tasks.length === 0 ? <Empty icon="run" title={t.noTasks}>{active ? t.noTasksLead : ""}</Empty> : (
         <>
@@ -121,10 +124,10 @@ function Loaded({ run, instanceId }: { run: RunDetail; instanceId: string }) {
         <section className="section">
           <header><h2>{t.params}</h2></header>
           {run.workflowVersion !== workflow.currentVersion && <p className="small">{t.paramsLead(workflow.currentVersion)}</p>}
-          <Facts facts={workflow.globalParams.map((one) => [<code key="n">{one.name}</code>, <code key="v">{one.value}</code>] as const)} />
+          <Facts facts={workflow.globalParams.map((one) => [<code key="n">{marked(one.name)}</code>, <code key="v">{marked(one.value)}</code>] as const)} />
         </section>
       )}
-      <Confirm title={t.cancelOf(instanceId)} action={t.cancel} isDanger isOpen={isCancelling} onClose={() => setCancelling(false)}
+      <Confirm title={t.cancelOf(instanceId)} action={t.cancel} keep={t.keep} isDanger isOpen={isCancelling} onClose={() => setCancelling(false)}
         onConfirm={async () => {
           await data(api.POST("/api/v1/workflows/{id}/runs/{instanceId}/cancel", path));
           await client.invalidateQueries({ queryKey: ["executions"] });

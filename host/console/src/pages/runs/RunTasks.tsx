@@ -1,17 +1,20 @@
 /** The tasks of a run as a table, with the time of each as a bar. */
 import { useMemo } from "react";
 import { useFormat, useTexts } from "../../i18n";
+import { marked } from "../../ui/marks";
 import { State, Time, toneOf } from "../../ui/page";
 import { DataTable } from "../../ui/table";
 import { type RunDetail, type RunTask, taskKey } from "./data";
 import { Glyph } from "./Glyph";
 import { inOrder } from "./order";
+import { useTook } from "./took";
 import { TEXTS } from "./texts";
 
 export function RunTasks({ run, selected, onSelect }: { run: RunDetail; selected: string | null; onSelect: (key: string | null) => void }) {
   const t = useTexts(TEXTS).run;
   const l = useTexts(TEXTS).lists;
   const format = useFormat();
+  const took = useTook();
   const rows = useMemo(() => inOrder(run.tasks, run.edges, taskKey), [run]);
   const span = spanOf(run);
   return (
@@ -21,7 +24,7 @@ export function RunTasks({ run, selected, onSelect }: { run: RunDetail; selected
         cell: ({ row: { original: one } }) => (
           <button type="button" className="runs-link" aria-pressed={taskKey(one) === selected}
             onClick={() => onSelect(taskKey(one) === selected ? null : taskKey(one))}>
-            {one.taskName}
+            {marked(one.taskName)}
           </button>
         ),
       },
@@ -35,7 +38,7 @@ export function RunTasks({ run, selected, onSelect }: { run: RunDetail; selected
       },
       {
         header: t.took, accessorFn: (one) => one.execution?.durationSeconds ?? 0,
-        cell: ({ row: { original: { execution } } }) => (execution?.durationSeconds == null ? "–" : format.seconds(execution.durationSeconds)),
+        cell: ({ row: { original: { execution } } }) => (execution && took(execution)) ?? "–",
       },
       { header: t.timeline, id: "timeline", enableSorting: false, cell: ({ row: { original: one } }) => <Bar task={one} span={span} /> },
       { header: l.attempt, accessorFn: (one) => one.execution?.attempt ?? 0, cell: ({ row }) => row.original.execution?.attempt ?? "–" },

@@ -84,17 +84,20 @@ function Bars({ points }: { points: readonly Point[] }) {
         </span>
         <span>{points.at(-1)?.date}</span>
       </figcaption>
-      <table className="hidden">
-        <caption>{t.chart}</caption>
-        <thead>
-          <tr><th scope="col">{t.day}</th><th scope="col">{t.success}</th><th scope="col">{t.failed}</th><th scope="col">{t.total}</th></tr>
-        </thead>
-        <tbody>
-          {points.map((one) => (
-            <tr key={one.date}><th scope="row">{one.date}</th><td>{one.success}</td><td>{one.failed}</td><td>{one.total}</td></tr>
-          ))}
-        </tbody>
-      </table>
+      {/* A table is never smaller than its rows: only a box around it hides it without room below the page. */}
+      <div className="hidden">
+        <table>
+          <caption>{t.chart}</caption>
+          <thead>
+            <tr><th scope="col">{t.day}</th><th scope="col">{t.success}</th><th scope="col">{t.failed}</th><th scope="col">{t.total}</th></tr>
+          </thead>
+          <tbody>
+            {points.map((one) => (
+              <tr key={one.date}><th scope="row">{one.date}</th><td>{one.success}</td><td>{one.failed}</td><td>{one.total}</td></tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </figure>
   );
 }

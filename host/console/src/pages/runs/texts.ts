@@ -31,7 +31,7 @@ const en = {
   log: { title: "Log", of: (task: string) => `Log of ${task}`, following: "following", waiting: "No line yet.", empty: "The log is empty.", wrap: "Wrap lines", toEnd: "To the end" },
   run: {
     title: (id: string) => `Run ${id}`, runs: "Runs", workflows: "Workflows", state: "State", businessTime: "Business time", manual: "the time of its start", trigger: "By", began: "Began", ended: "Ended", took: "Took", version: "Version", engine: "Engine", seen: "Engine last asked",
-    pause: "Pause", resume: "Resume", cancel: "Cancel run", cancelOf: (id: string) => `Cancel the run ${id}`, cancelLead: "What runs is stopped, and nothing more begins.",
+    pause: "Pause", resume: "Resume", cancel: "Cancel run", keep: "Keep running", cancelOf: (id: string) => `Cancel the run ${id}`, cancelLead: "What runs is stopped, and nothing more begins.",
     progress: "Tasks ended", graph: "Tasks of the run", tasks: "Tasks of the run", timeline: "Time in the run", rows: "Rows changed", attemptShort: (count: number) => `${count} tries`,
     fromHere: "Run from here", open: "Open the run", noTasks: "No task has been seen yet", noTasksLead: "The engine has not begun one.",
     withheld: "You may not use a data source of this workflow, so texts of errors are not shown.",
@@ -69,7 +69,7 @@ const zh: typeof en = {
   log: { title: "日志", of: (task) => `${task} 的日志`, following: "实时跟随", waiting: "暂无日志。", empty: "日志为空。", wrap: "自动换行", toEnd: "跳到末尾" },
   run: {
     title: (id) => `运行 ${id}`, runs: "运行", workflows: "工作流", state: "状态", businessTime: "业务时间", manual: "启动时间", trigger: "触发方式", began: "开始时间", ended: "结束时间", took: "耗时", version: "版本", engine: "调度引擎", seen: "上次同步引擎",
-    pause: "暂停", resume: "恢复", cancel: "终止运行", cancelOf: (id) => `终止运行 ${id}`, cancelLead: "正在运行的任务会被停止，不再启动新任务。",
+    pause: "暂停", resume: "恢复", cancel: "终止运行", keep: "继续运行", cancelOf: (id) => `终止运行 ${id}`, cancelLead: "正在运行的任务会被停止，不再启动新任务。",
     progress: "已结束的任务", graph: "本次运行的任务", tasks: "本次运行的任务", timeline: "时间线", rows: "影响行数", attemptShort: (count) => `尝试 ${count} 次`,
     fromHere: "从此处运行", open: "打开该运行", noTasks: "还没有任务", noTasksLead: "引擎尚未开始任务。",
     withheld: "无权使用该工作流的某个数据源，因此不显示错误信息。",

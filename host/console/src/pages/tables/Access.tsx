@@ -25,6 +25,8 @@ export function Access({ table }: { table: TableDetail }) {
       params: { path: { id: table.id }, query: { recentDays: Number(days), trendDays: Number(days), topUsers: 20 } },
     })),
   });
+  // The notes of the dialects are English; the known ones have a translation.
+  const said = (note: string) => t.accessNotes.reduce((text, [english, own]) => text.replace(english, own), note);
   const columns: Columns<Schemas["AccessUser"]> = [
     { id: "user", header: t.reader, accessorFn: (one) => one.user },
     { id: "count", header: t.accesses, accessorFn: (one) => one.count, cell: ({ row }) => format.number(row.original.count) },
@@ -49,7 +51,7 @@ export function Access({ table }: { table: TableDetail }) {
               ]} />
               {access.trend.some((point) => point.count > 0) && <Chart label={t.accesses} points={access.trend.map((point) => ({ at: point.date, value: point.count }))} kind="bars"
                 format={(value) => format.number(value)} />}
-              {access.note !== null && <p className="note"><Icon name={access.complete ? "clock" : "warning"} />{access.note}</p>}
+              {access.note !== null && <p className="note"><Icon name={access.complete ? "clock" : "warning"} />{said(access.note)}</p>}
               {access.note === null && !access.complete && <p className="note"><Icon name="warning" />{t.incomplete}</p>}
             </Section>
             <Section title={t.topReaders}>

@@ -62,6 +62,9 @@ export function Chart({ label, points, kind, format }: {
   const newest = points.at(-1);
   // As many days as have room, the first and the last among them.
   const every = Math.max(1, Math.ceil(points.length / Math.max(2, Math.floor(width / 110))));
+  const last = points.length - 1;
+  const isMarked = (place: number) => place === last || (place % every === 0 && last - place >= every);
+  const anchor = (place: number) => (kind === "bars" ? "middle" : place === 0 ? "start" : place === last ? "end" : "middle");
   return (
     <div ref={box} className="tables-chart">
       <svg width={width} height={HEIGHT} role="img" tabIndex={0} onPointerMove={pointed} onPointerLeave={() => setAt(null)} onKeyDown={pressed}
@@ -72,8 +75,8 @@ export function Chart({ label, points, kind, format }: {
             <text x={LEFT - 8} y={y(value) + 4} textAnchor="end">{format(value)}</text>
           </g>
         ))}
-        {points.map((point, place) => place % every === 0 && (
-          <text key={place} x={x(place)} y={HEIGHT - 8} textAnchor={kind === "line" && place === 0 ? "start" : "middle"}>{point.at.slice(5, 10)}</text>
+        {points.map((point, place) => isMarked(place) && (
+          <text key={place} x={x(place)} y={HEIGHT - 8} textAnchor={anchor(place)}>{point.at.slice(5, 10)}</text>
         ))}
         {kind === "line" ? <path className="line" d={path} /> : points.map((point, place) => (
           <rect key={place} className={place === at ? "bar-shape at" : "bar-shape"} x={x(place) - step * 0.36} width={step * 0.72}

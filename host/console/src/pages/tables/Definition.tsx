@@ -9,7 +9,7 @@ import { errorOf, Failure } from "../../ui/page";
 import { changed, ifMatch, isStale, reread, type TableDetail, type Tagged, tableQuery } from "./api";
 import { queries } from "../../api/query";
 import type { Wanted } from "./change";
-import { DorisMembers, dorisBody, type DorisTexts } from "./DorisMembers";
+import { DORIS_MEMBERS, DorisMembers, dorisBody, type DorisTexts } from "./DorisMembers";
 import { TEXTS } from "./texts";
 import { TABLE_TEXTS } from "./texts-table";
 
@@ -39,6 +39,8 @@ export function Definition({ table, start, onClose }: {
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const kind = sources.find((one) => String(one.id) === source)?.kind;
+  // The members whose field says what is wrong with it.
+  const shown = ["tableName", ...(table.physical ? [] : ["clusterId", "dbName"]), ...(kind === "doris" ? DORIS_MEMBERS : [])];
   const body: Schemas["UpdateTable"] = {};
   if (name !== began.tableName) body.tableName = name.trim();
   if (database !== began.dbName) body.dbName = database.trim();
@@ -76,7 +78,7 @@ export function Definition({ table, start, onClose }: {
           </>
         )}
         {kind === "doris" && <DorisMembers values={doris} onChange={setDoris} error={error} isPhysical={table.physical} />}
-        {isStale(error) ? <p className="note" role="alert">{tt.tableChangedMeanwhile}</p> : <Failure error={error} />}
+        {isStale(error) ? <p className="note" role="alert">{tt.tableChangedMeanwhile}</p> : <Failure error={error} shown={shown} />}
         <Actions>
           <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={Object.keys(body).length === 0}>{isStale(error) ? tt.overwrite : tt.save}</Button>

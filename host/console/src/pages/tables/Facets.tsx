@@ -7,6 +7,7 @@ import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, TextField } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { type Facet, FACETS, type Filters } from "./filters";
 import { TEXTS } from "./texts";
 
@@ -16,10 +17,7 @@ interface Choice {
   count: number | undefined;
 }
 
-/** `also`: members of the address that change with every choice, to leave a view that knows the data source only. */
-export function Facets({ filters, chosen, also }: {
-  filters: Filters; chosen: Record<Facet, string>; also: Record<string, string | undefined>;
-}) {
+export function Facets({ filters, chosen }: { filters: Filters; chosen: Record<Facet, string> }) {
   const t = useTexts(TEXTS);
   const { set } = useAddress();
   const { sortField: _, sortOrder: __, ...query } = filters;
@@ -37,7 +35,7 @@ export function Facets({ filters, chosen, also }: {
       <FacetOf key={name} title={title} choices={choices} value={chosen[name]} labelOf={labelOf}
         // A data source is typed by no name; they are few.
         isOpen={found !== undefined && found.total > found.values.length && name !== "source"}
-        onChange={(value) => set({ ...also, ...(name === "source" ? { view: undefined } : {}), [name]: value }, true)} />
+        onChange={(value) => set({ [name]: value }, true)} />
     );
   };
   const drift = facets?.hasDrift.values.find(({ value }) => value === "true");
@@ -51,7 +49,7 @@ export function Facets({ filters, chosen, also }: {
       {facet("tag", t.tag)}
       {(drift !== undefined || chosen.drift !== "") && (
         <FacetOf title={t.drift} choices={[{ value: "1", label: t.hasDrift, count: drift?.count }]} value={chosen.drift}
-          onChange={(value) => set({ ...also, drift: value }, true)} />
+          onChange={(value) => set({ drift: value }, true)} />
       )}
     </>
   );
@@ -85,7 +83,7 @@ function FacetOf({ title, choices, value, labelOf = (one) => one, isOpen, onChan
         {shown.map((choice) => (
           <li key={choice.value}>
             <button type="button" aria-pressed={choice.value === value} onClick={() => onChange(choice.value === value ? "" : choice.value)}>
-              <span>{choice.label}</span>
+              <span>{marked(choice.label)}</span>
               <span className="tables-count">
                 {choice.count !== undefined && <span className="small">{format.number(choice.count)}</span>}
                 {choice.value === value && <Icon name="close" />}

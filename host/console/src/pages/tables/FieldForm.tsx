@@ -24,6 +24,9 @@ const NEW: Values = {
   fieldName: "", fieldType: "", isPrimaryKey: false, isNullable: true, defaultValue: null, fieldComment: "", description: "",
 };
 
+/** The members whose field says what is wrong with it. */
+const SHOWN = ["fieldName", "fieldType", "fieldComment", "description"];
+
 function valuesOf(field: Field): Values {
   const { fieldName, fieldType, isPrimaryKey, isNullable, defaultValue } = field;
   return { fieldName, fieldType, isPrimaryKey, isNullable, defaultValue, fieldComment: field.fieldComment ?? "", description: field.description ?? "" };
@@ -121,7 +124,7 @@ export function FieldForm({ table, field, start, onClose }: {
         )}
         <TextField label={t.comment} value={values.fieldComment} onChange={put("fieldComment")} hint={tt.commentHint} error={errorOf(error, "fieldComment")} />
         <TextArea label={t.description} value={values.description} onChange={put("description")} rows={2} hint={tt.descriptionHint} error={errorOf(error, "description")} />
-        {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} />}
+        {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} shown={values.defaultValue === null ? SHOWN : [...SHOWN, "defaultValue"]} />}
         <Actions>
           <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
           {!field && <Button isDisabled={!isReady || isBusy} onPress={() => void save(true)}>{tt.saveAndNext}</Button>}

@@ -6,6 +6,7 @@ import { queries } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Button, Menu, SearchField } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Failure, Tag } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
@@ -64,7 +65,7 @@ export function Fields({ table, start }: { table: TableDetail; start: (wanted: W
         id: "name", header: t.name, accessorFn: (field) => field.fieldName,
         cell: ({ row: { original: field } }) => (
           <span className="row tables-field">
-            <span className="strong">{field.fieldName}</span>
+            <span className="strong">{marked(field.fieldName)}</span>
             {field.isPrimaryKey && <span className="tag" title={tt.primaryKey}><Icon name="key" /> {tt.key}</span>}
           </span>
         ),
@@ -77,7 +78,7 @@ export function Fields({ table, start }: { table: TableDetail; start: (wanted: W
       {
         id: "default", header: tt.default, accessorFn: (field) => field.defaultValue ?? "",
         cell: ({ row: { original: field } }) => (field.defaultValue === null ? <span className="faint">–</span>
-          : <code>{field.defaultValue === "" ? "''" : field.defaultValue}</code>),
+          : <code>{field.defaultValue === "" ? "''" : marked(field.defaultValue)}</code>),
       },
       {
         id: "comment", header: t.comment, accessorFn: (field) => field.fieldComment ?? "",

@@ -4,6 +4,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Select } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Section, Tag, Time } from "../../ui/page";
 import { Pager } from "../../ui/table";
 import { SchemaDifference } from "./SchemaDifference";
@@ -94,7 +95,7 @@ function Part({ part }: { part: Change["changes"][number] }) {
   return (
     <>
       {whats[part.what] ?? part.what}
-      {part.field !== null && part.what !== "field_renamed" && <> <code>{part.field}</code></>}
+      {part.field !== null && part.what !== "field_renamed" && <> <code>{marked(part.field)}</code></>}
       {part.member !== null && <> · {members[part.member] ?? part.member}</>}
       {(part.before !== null || part.after !== null) && (
         <span className="small">

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Loaded, Section, Tag } from "../../ui/page";
 import { TABLE_TEXTS } from "./texts-table";
 
@@ -49,7 +50,7 @@ function Side({ title, graph, id, distance }: { title: string; graph: Graph; id:
         {nodes.map(({ node, tasks }) => (
           <li key={node.id}>
             <div className="row">
-              <Link to={`/tables/${node.id}`} search={{ tab: "lineage" } as never} className="strong">{node.tableName}</Link>
+              <Link to={`/tables/${node.id}`} search={{ tab: "lineage" } as never} className="strong">{marked(node.tableName)}</Link>
               {node.layer && <Tag>{node.layer}</Tag>}
               <span className="small">{t.byTasks(tasks)}</span>
             </div>

@@ -9,10 +9,12 @@ import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextArea, TextField } from "../../ui/controls";
 import { errorOf, Failure } from "../../ui/page";
 import { orNull, splitTags } from "./api";
-import { DorisMembers, type DorisTexts, dorisBody, NO_DORIS } from "./DorisMembers";
+import { DORIS_MEMBERS, DorisMembers, type DorisTexts, dorisBody, NO_DORIS } from "./DorisMembers";
 import { TEXTS } from "./texts";
 
 const NO_SOURCE = "none";
+/** The members whose field says what is wrong with it. */
+const SHOWN = ["clusterId", "dbName", "tableName", "tableComment", "layer", "owner", "tags"];
 
 export function NewTable({ source, onClose }: { source: string; onClose: () => void }) {
   const t = useTexts(TEXTS);
@@ -68,7 +70,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
         </div>
         <TextField label={t.tags} value={values.tags} onChange={put("tags")} hint={t.tagsHint} error={errorOf(create.error, "tags")} />
         {used?.kind === "doris" && <DorisMembers values={doris} onChange={setDoris} error={create.error} />}
-        <Failure error={create.error} />
+        <Failure error={create.error} shown={[...SHOWN, ...(used?.kind === "doris" ? DORIS_MEMBERS : [])]} />
         <Actions>
           <Button isDisabled={create.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={create.isPending} isDisabled={values.tableName.trim() === "" || database.trim() === ""}>{t.create}</Button>

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Checkbox } from "../../ui/controls";
+import { spelled } from "../../ui/marks";
 import { Loaded, Tag, type Tone } from "../../ui/page";
 import { TABLE_TEXTS } from "./texts-table";
 
@@ -108,8 +109,9 @@ function SideBySide({ pairs, older, newer }: { pairs: Pair[]; older: number; new
 /** A field; what the other version has not is marked. */
 function OneField({ field, other, isBefore }: { field: Past; other: Past | undefined; isBefore?: boolean }) {
   const t = useTexts(TABLE_TEXTS);
-  const marked = (member: (typeof MEMBERS)[number], text: string) => {
-    if (text === "") return null;
+  const marked = (member: (typeof MEMBERS)[number], value: string) => {
+    if (value === "") return null;
+    const text = spelled(value);
     if (other === undefined || other[member] === field[member]) return <span>{text}</span>;
     return isBefore ? <del>{text}</del> : <ins>{text}</ins>;
   };

@@ -5,7 +5,10 @@ import { useCallback } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { datasourcesQuery } from "../../api/datasources";
 import { useTexts } from "../../i18n";
+import { useAddress } from "../../search";
+import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Tag } from "../../ui/page";
 import { type LoadPage, PagedRows } from "./PagedRows";
 import { TEXTS } from "./texts";
@@ -16,35 +19,44 @@ export function SearchHits({ keyword, clusterId, onTotal }: {
   keyword: string; clusterId?: number; onTotal: (total: number) => void;
 }) {
   const t = useTexts(TEXTS);
+  const { set } = useAddress();
   const sources = useQuery(datasourcesQuery).data;
   const load: LoadPage<Hit> = useCallback(
     (page, signal) => data(api.GET("/api/v1/search", { params: { query: { keyword, clusterId, ...page } }, signal })),
     [keyword, clusterId],
   );
   const words = keyword.toLowerCase().split(/[\s.]+/).filter((word) => word !== "");
+  const sourceOf = (id: number | null | undefined) => sources?.find((source) => source.id === id)?.name;
   return (
-    <PagedRows<Hit> label={t.hits} queryKey={["tables", "search", keyword, clusterId ?? null]} load={load} rowPx={54} onTotal={onTotal}
-      columns={[undefined, "11rem", "9rem"]}
-      head={<><th scope="col">{t.name}</th><th scope="col">{t.foundIn}</th><th scope="col">{t.source}</th></>}
-      row={(hit) => <>
-        <td>
-          <div className="tables-name">
-            <Icon name={hit.type === "table" ? "table" : "right"} />
-            {hit.type === "table" ? (
-              <Link to={`/tables/${hit.tableId}`} className="strong"><Marked text={hit.tableName} words={words} /></Link>
-            ) : (
-              <Link to={`/tables/${hit.tableId}`} search={{ field: hit.fieldName ?? "" } as never}>
-                {hit.tableName}<span className="faint"> · </span><span className="strong"><Marked text={hit.fieldName ?? ""} words={words} /></span>
-              </Link>
-            )}
-            <span className="small">{hit.dbName}</span>
-          </div>
-          {(hit.comment ?? hit.description) && <div className="small tables-line"><Marked text={hit.comment ?? hit.description ?? ""} words={words} /></div>}
-        </td>
-        <td className="tables-line">{hit.matched.map((member) => <Tag key={member}>{t.members[member] ?? member}</Tag>)}</td>
-        <td>{sources?.find((source) => source.id === hit.clusterId)?.name ?? <span className="faint">–</span>}</td>
-      </>}
-      empty={<Empty icon="search" title={t.nothingFound(keyword)}>{t.nothingFoundLead}</Empty>} />
+    <>
+      {clusterId !== undefined && (
+        <div className="row">
+          <Button kind="quiet" icon="close" onPress={() => set({ source: undefined }, true)}>{t.source}: {sourceOf(clusterId) ?? clusterId}</Button>
+        </div>
+      )}
+      <PagedRows<Hit> label={t.hits} queryKey={["tables", "search", keyword, clusterId ?? null]} load={load} rowPx={54} onTotal={onTotal}
+        columns={[undefined, "11rem", "9rem"]}
+        head={<><th scope="col">{t.name}</th><th scope="col">{t.foundIn}</th><th scope="col">{t.source}</th></>}
+        row={(hit) => <>
+          <td>
+            <div className="tables-name">
+              <Icon name={hit.type === "table" ? "table" : "field"} />
+              {hit.type === "table" ? (
+                <Link to={`/tables/${hit.tableId}`} className="strong"><Marked text={hit.tableName} words={words} /></Link>
+              ) : (
+                <Link to={`/tables/${hit.tableId}`} search={{ field: hit.fieldName ?? "" } as never}>
+                  {hit.tableName}<span className="faint"> · </span><span className="strong"><Marked text={hit.fieldName ?? ""} words={words} /></span>
+                </Link>
+              )}
+              <span className="small">{marked(hit.dbName)}</span>
+            </div>
+            {(hit.comment ?? hit.description) && <div className="small tables-line"><Marked text={hit.comment ?? hit.description ?? ""} words={words} /></div>}
+          </td>
+          <td className="tables-line">{hit.matched.map((member) => <Tag key={member}>{t.members[member] ?? member}</Tag>)}</td>
+          <td>{sourceOf(hit.clusterId) ?? <span className="faint">–</span>}</td>
+        </>}
+        empty={<Empty icon="search" title={t.nothingFound(keyword)}>{t.nothingFoundLead}</Empty>} />
+    </>
   );
 }
 

@@ -2,6 +2,7 @@
 import type { Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Code, Tag, type Tone } from "../../ui/page";
 import type { Statement } from "./api";
 import { CHANGE_TEXTS } from "./texts-change";
@@ -23,10 +24,10 @@ export function Statements({ planned, made }: { planned: readonly Schemas["Plann
             {statement.outcome && <Tag tone={TONES[statement.outcome]}>{t.outcomes[statement.outcome]}</Tag>}
           </div>
           <Code>{statement.sql}</Code>
-          {statement.error && <p className="note failure"><Icon name="warning" />{statement.error}</p>}
+          {statement.error && <p className="note failure"><Icon name="warning" />{marked(statement.error)}</p>}
           {statement.undo.length === 0 ? <p className="small">{t.noUndo}</p> : (
             <details>
-              <summary className="small">{t.undo}</summary>
+              <summary className="small">{statement.destroys ? t.undoWithoutData : t.undo}</summary>
               <Code>{statement.undo.join(";\n")}</Code>
             </details>
           )}

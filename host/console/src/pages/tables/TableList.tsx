@@ -7,8 +7,9 @@ import { datasourcesQuery } from "../../api/datasources";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Checkbox } from "../../ui/controls";
-import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Empty, Tag } from "../../ui/page";
+import { SortMark } from "../../ui/table";
 import type { Table } from "./api";
 import { type Filters, type SortField } from "./filters";
 import { type LoadPage, PagedRows } from "./PagedRows";
@@ -73,11 +74,11 @@ const Cells = memo(function Cells({ table, source }: { table: Table; source: str
     <>
       <td>
         <div className="tables-name">
-          <Link to={`/tables/${table.id}`} className="strong">{table.tableName}</Link>
-          <span className="small">{table.dbName}</span>
+          <Link to={`/tables/${table.id}`} className="strong">{marked(table.tableName)}</Link>
+          <span className="small">{marked(table.dbName)}</span>
           {!table.physical && <Tag title={t.logicalLead}>{t.logical}</Tag>}
         </div>
-        {comment && <div className="small tables-line" title={comment}>{comment}</div>}
+        {comment && <div className="small tables-line" title={comment}>{marked(comment)}</div>}
       </td>
       <td>{source ?? <span className="faint">–</span>}</td>
       <td>{table.layer ? <Tag>{table.layer}</Tag> : <span className="faint">–</span>}</td>
@@ -107,7 +108,7 @@ function Sorted({ field, filters, isNumber, children }: {
   };
   return (
     <th scope="col" className={isNumber ? "number" : undefined} aria-sort={order === "asc" ? "ascending" : order === "desc" ? "descending" : undefined}>
-      <button type="button" className="sort" onClick={press}>{children}{order && <Icon name={order === "asc" ? "up" : "down"} />}</button>
+      <button type="button" className="sort" onClick={press}>{children}<SortMark order={order ?? false} /></button>
     </th>
   );
 }

@@ -7,6 +7,7 @@ import { useTexts } from "../../i18n";
 import { useAddress, usePath } from "../../search";
 import { Button, Menu, type MenuEntry, Tabs } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { Failure, Loading, Page, Tag } from "../../ui/page";
 import { About } from "./About";
 import { Access } from "./Access";
@@ -86,9 +87,9 @@ function Shown({ table, failure }: { table: TableDetail; failure: unknown }) {
       </>}>
       <div className="row">
         {table.cluster ? (
-          <Link to={`/datasources/${table.cluster.id}`} className="row tables-source"><Icon name="database" />{table.cluster.name}</Link>
+          <Link to={`/datasources/${table.cluster.id}`} className="row tables-source"><Icon name="database" />{marked(table.cluster.name)}</Link>
         ) : <span className="faint">{t.noSourceYet}</span>}
-        <span className="faint">{table.dbName}</span>
+        <span className="faint">{marked(table.dbName)}</span>
         {table.layer && <Tag>{table.layer}</Tag>}
         {!isActive ? <Tag tone="warn">{tt.inBin}</Tag> : table.physical ? <Tag tone="good">{tt.physical}</Tag> : <Tag title={t.logicalLead}>{t.logical}</Tag>}
         {table.drift.length > 0 && <Tag tone="warn">{tt.driftCount(table.drift.length)}</Tag>}

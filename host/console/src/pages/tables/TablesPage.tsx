@@ -86,15 +86,20 @@ export default function TablesPage() {
       actions={may("createTable") && <Button kind="primary" icon="plus" onPress={() => set({ new: true }, true)}>{t.newTable}</Button>}>
       <div className="filters">
         <SearchField label={t.search} value={typed} onChange={setTyped} placeholder={t.searchPlaceholder} />
-        <span className="tables-filters">
-          <Button icon="settings" aria-expanded={areFacetsOpen} onPress={() => setFacetsOpen(!areFacetsOpen)}>{t.filters(count)}</Button>
-        </span>
+        {view === "tables" && (
+          <span className="tables-filters">
+            <Button icon="settings" aria-expanded={areFacetsOpen} onPress={() => setFacetsOpen(!areFacetsOpen)}>{t.filters(count)}</Button>
+          </span>
+        )}
         {(count > 0 || filters.keyword !== undefined) && <Button kind="quiet" icon="close" onPress={() => { setTyped(""); clear(); }}>{t.clear}</Button>}
       </div>
       <div className="withside tables-withside">
-        <aside className={areFacetsOpen ? "tables-facets open" : "tables-facets"} aria-label={t.filters(count)}>
-          <Facets filters={steady} chosen={facets} also={view === "hits" ? { view: "tables" } : {}} />
-        </aside>
+        {/* They count the list of tables only. */}
+        {view === "tables" && (
+          <aside className={areFacetsOpen ? "tables-facets open" : "tables-facets"} aria-label={t.filters(count)}>
+            <Facets filters={steady} chosen={facets} />
+          </aside>
+        )}
         <div className="stack">
           <div className="row tables-bar" aria-live="polite">
             {chosen.size === 0 ? <span className="small">{view === "hits" ? t.hitCount(format.number(total)) : t.tableCount(format.number(total))}</span> : (

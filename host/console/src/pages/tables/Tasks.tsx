@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTexts } from "../../i18n";
 import type { Schemas } from "../../api/client";
+import { marked } from "../../ui/marks";
 import { type Columns, DataTable } from "../../ui/table";
 import { Empty, Loaded, Section, Tag } from "../../ui/page";
 import { tasksOfQuery } from "./api";
@@ -17,7 +18,7 @@ export function Tasks({ id }: { id: number }) {
     {
       id: "workflow", header: t.workflow, accessorFn: (task) => task.workflowName ?? "",
       cell: ({ row: { original: task } }) => (task.workflowId === null
-        ? <span className="faint">{t.noWorkflow}</span> : <Link to={`/workflows/${task.workflowId}`}>{task.workflowName}</Link>),
+        ? <span className="faint">{t.noWorkflow}</span> : <Link to={`/workflows/${task.workflowId}`}>{marked(task.workflowName)}</Link>),
     },
     { id: "task", header: t.task, accessorFn: (task) => task.taskName },
     { id: "type", header: t.type, accessorFn: (task) => task.taskType, cell: ({ row: { original: task } }) => <Tag>{task.taskType}</Tag> },

@@ -5,14 +5,15 @@ import { Loaded } from "../../ui/page";
 import { tasksOfQuery } from "./api";
 import { TABLE_TEXTS } from "./texts-table";
 
-export function Users({ id }: { id: number }) {
+/** `note`: what the change means for them. */
+export function Users({ id, note }: { id: number; note?: string }) {
   const t = useTexts(TABLE_TEXTS);
   const query = useQuery(tasksOfQuery(id));
   return (
     <Loaded query={query}>
       {({ records: tasks, total }) => (total === 0 ? <p className="small">{t.noUsers}</p> : (
         <div className="stack">
-          <p className="small">{t.users(total)}</p>
+          <p className="small">{t.users(total)}{note && ` ${note}`}</p>
           <ul className="tables-plain">
             {tasks.map((task) => <li key={task.id}>{task.workflowName === null ? task.taskName : `${task.workflowName} · ${task.taskName}`}</li>)}
           </ul>

@@ -88,6 +88,14 @@ function isAsked(wanted: Wanted): boolean {
   return wanted.typed !== undefined || wanted.isAsked === true;
 }
 
+/** The change of a request that answers the table alone. It may differ from the plan: the bin's name has the time of the run. */
+async function recorded({ tableId, isLast }: Wanted): Promise<TableChange | null> {
+  if (isLast) return null;
+  // Not from the cache: a reading that is under way may have begun before the change.
+  const changes = await changesQuery(tableId).queryFn().catch(() => []);
+  return changes[0] ?? null;
+}
+
 type Phase = "plan" | "running" | "done" | "failed";
 
 function ChangeDialog({ wanted, plan, onClose }: { wanted: Wanted; plan: DryRun; onClose: (isDone: boolean) => void }) {
@@ -114,9 +122,10 @@ function ChangeDialog({ wanted, plan, onClose }: { wanted: Wanted; plan: DryRun;
     setError(null);
     try {
       const answer = await wanted.send(false);
-      setMade(answer.change ?? null);
-      if (answer.change?.state === "running") return;
-      setPhase(answer.change?.state === "failed" ? "failed" : "done");
+      const change = answer.change ?? (plan.statements.length > 0 ? await recorded(wanted) : null);
+      setMade(change);
+      if (change?.state === "running") return;
+      setPhase(change?.state === "failed" ? "failed" : "done");
       if (!wanted.isLast) await refresh();
     } catch (reason) {
       setError(reason);
@@ -131,7 +140,8 @@ function ChangeDialog({ wanted, plan, onClose }: { wanted: Wanted; plan: DryRun;
   // Until the request has answered, the dialog stays: only here its failure is said.
   const isWaiting = phase === "running" && made === null;
   const newest = phase === "running" ? (running ?? made) : made;
-  const outcomes = error instanceof ChangeFailed ? error.statements : newest?.statements;
+  const outcomes = error instanceof ChangeFailed ? error.statements
+    : wanted.isLast && phase === "done" ? plan.statements.map((one) => ({ ...one, outcome: "done" as const, error: null })) : newest?.statements;
   const done = outcomes?.filter((statement) => statement.outcome === "done").length;
   return (
     <Dialog title={wanted.title} isOpen onClose={close} isWide={plan.statements.length > 0} isBusy={isWaiting}>

@@ -20,7 +20,7 @@ export function makingPhysical(t: TableTexts, table: TableDetail): Wanted {
 export function softDeleting(t: TableTexts, table: TableDetail): Wanted {
   return {
     tableId: table.id, title: t.softDeleteOf(table.tableName), action: t.softDelete, typed: table.tableName, isDanger: true,
-    lead: <><p>{t.softDeleteLead}</p><Users id={table.id} /></>,
+    lead: <><p>{t.softDeleteLead}</p><Users id={table.id} note={t.usersStay} /></>,
     send: (dryRun) => changed(api.POST("/api/v1/tables/{id}/soft-delete", {
       params: { path: { id: table.id }, query: { dryRun, confirmTableName: table.tableName } },
     })),
@@ -38,7 +38,7 @@ export function restoring(t: TableTexts, entry: Entry): Wanted {
 export function purging(t: TableTexts, entry: Entry): Wanted {
   return {
     tableId: entry.id, title: t.purgeOf(entry.originTableName), action: t.purge, typed: entry.tableName, isDanger: true, isLast: true,
-    lead: <><p>{t.purgeLead}</p><Users id={entry.id} /></>,
+    lead: <><p>{t.purgeLead(entry.originTableName, entry.tableName)}</p><Users id={entry.id} /></>,
     send: (dryRun) => changed(api.POST("/api/v1/tables/{id}/purge-now", {
       params: { path: { id: entry.id }, query: { dryRun, confirmTableName: entry.tableName } },
     })),

@@ -2,44 +2,28 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data, Failed, type Schemas } from "../../api/client";
-import { useMay } from "../../api/me";
-import { useFormat, useTexts } from "../../i18n";
+import { useMay, useMe } from "../../api/me";
+import { useFormat, useLanguage, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
 import { TimeField } from "../../ui/fields";
 import { useLeaving } from "../../ui/leaving";
-import { Empty, Facts, Failure, Section } from "../../ui/page";
+import { Empty, errorOf, Facts, Failure, Section } from "../../ui/page";
+import { bodyOf, type Field, FIELDS, FIRST, type Form, wrongOf } from "./backfill-form";
 import { BackfillList } from "./BackfillList";
 import { BackfillProgress } from "./BackfillProgress";
 import { type WorkflowDetail } from "./data";
 import { WorkflowLink } from "./parts";
+import { inLanguage } from "./reasons";
 import { TEXTS } from "./texts";
 
 type Preview = Schemas["BackfillPreview"];
-
-interface Form {
-  mode: "range" | "list";
-  startTime: string;
-  endTime: string;
-  dates: string;
-  runMode: Schemas["RunMode"];
-  parallelism: string;
-  isDependent: boolean;
-  isAllLevels: boolean;
-  order: Schemas["ExecutionOrder"];
-  failureStrategy: Schemas["FailureStrategy"];
-}
 
 /** A form, and what it would run. */
 interface Looked {
   form: Form;
   preview: Preview;
 }
-
-const FIRST: Form = {
-  mode: "range", startTime: "", endTime: "", dates: "", runMode: "RUN_MODE_SERIAL", parallelism: "2", isDependent: false, isAllLevels: false,
-  order: "DESC_ORDER", failureStrategy: "CONTINUE",
-};
 
 export function BackfillTab({ workflow }: { workflow: WorkflowDetail }) {
   const t = useTexts(TEXTS).backfill;
@@ -64,6 +48,8 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
   const texts = useTexts(TEXTS);
   const t = texts.backfill;
   const client = useQueryClient();
+  const { timeZone } = useMe();
+  const { language } = useLanguage();
   const [form, setForm] = useState(FIRST);
   // A change of the form makes the preview one of something else.
   const [shown, setShown] = useState<Looked | null>(null);
@@ -93,6 +79,19 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
       onStarted(code);
     },
   });
+  // Until it is asked for a preview, an empty form is no mistake.
+  const [isChecked, setChecked] = useState(false);
+  const wrong = wrongOf(form, timeZone, t.wrong);
+  // A refusal is about what was sent.
+  const refusal = preview.variables === form ? inLanguage(preview.error, language) : null;
+  const at = (field: Field) => (isChecked ? wrong[field] : undefined) ?? errorOf(refusal, field);
+  const isAtField = FIELDS.some((field) => errorOf(refusal, field) !== undefined);
+  const look = () => {
+    setChecked(true);
+    start.reset();
+    if (Object.keys(wrong).length === 0) preview.mutate(form);
+    else preview.reset();
+  };
   const current = shown?.form === form ? shown : null;
   const hasChanged = start.error instanceof Failed && start.error.status === 409;
   return (
@@ -103,21 +102,23 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
           choices={[{ value: "range", label: t.range }, { value: "list", label: t.list }]} />
         {form.mode === "range" && (
           <>
-            <TimeField label={t.from} value={form.startTime} onChange={(startTime) => change({ startTime })} />
-            <TimeField label={t.to} value={form.endTime} onChange={(endTime) => change({ endTime })} />
+            <TimeField label={t.from} value={form.startTime} onChange={(startTime) => change({ startTime })} hint={t.required} isRequired
+              error={at("startTime")} />
+            <TimeField label={t.to} value={form.endTime} onChange={(endTime) => change({ endTime })} hint={t.required} isRequired
+              error={at("endTime")} />
           </>
         )}
       </div>
       {form.mode === "list" && (
         <TextArea label={t.dates} value={form.dates} onChange={(dates) => change({ dates })} rows={3}
-          placeholder="2026-02-28 04:10:00" hint={t.datesHint} />
+          placeholder="2026-02-28 04:10:00" hint={t.datesHint} isRequired error={at("scheduleDateList")} />
       )}
       <div className="workflows-form">
         <Select label={t.runMode} value={form.runMode} onChange={(runMode) => change({ runMode })}
           choices={[{ value: "RUN_MODE_SERIAL", label: t.serial }, { value: "RUN_MODE_PARALLEL", label: t.parallel }]} />
         {form.runMode === "RUN_MODE_PARALLEL" && (
           <TextField label={t.parallelism} type="number" value={form.parallelism}
-            onChange={(parallelism) => change({ parallelism })} />
+            onChange={(parallelism) => change({ parallelism })} isRequired error={at("expectedParallelismNumber")} />
         )}
         <Select label={t.order} value={form.order} onChange={(order) => change({ order })}
           choices={[{ value: "DESC_ORDER", label: t.newestFirst }, { value: "ASC_ORDER", label: t.oldestFirst }]} />
@@ -130,14 +131,12 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
           <Checkbox label={t.allLevels} isSelected={form.isAllLevels} onChange={(isAllLevels) => change({ isAllLevels })} />
         )}
       </div>
-      <Failure error={preview.error ?? start.error} />
+      {!isAtField && <Failure error={refusal} />}
+      <Failure error={inLanguage(start.error, language)} />
       {hasChanged && <p className="small">{t.previewAgain}</p>}
       {current && <Shown preview={current.preview} workflowId={workflow.id} />}
       <div className="actions">
-        <Button kind={current ? "plain" : "primary"} isBusy={preview.isPending} onPress={() => {
-          start.reset();
-          preview.mutate(form);
-        }}>{t.preview}</Button>
+        <Button kind={current ? "plain" : "primary"} isBusy={preview.isPending} onPress={look}>{t.preview}</Button>
         {current && (
           <Button kind="primary" icon="run" isBusy={start.isPending} onPress={() => press(current)}>
             {t.start(current.preview.total * current.preview.runsPerDate)}
@@ -182,20 +181,4 @@ function Shown({ preview, workflowId }: { preview: Preview; workflowId: number }
       {preview.truncated && <p className="small">{t.truncated(format.number(preview.dates.length), format.number(preview.total))}</p>}
     </div>
   );
-}
-
-function bodyOf(form: Form): Schemas["Backfill"] {
-  return {
-    mode: form.mode,
-    startTime: form.mode === "range" ? form.startTime || null : null,
-    endTime: form.mode === "range" ? form.endTime || null : null,
-    scheduleDateList: form.mode === "list" ? form.dates.split(/[\n,]/).map((one) => one.trim()).filter(Boolean).join(",") : null,
-    runMode: form.runMode,
-    expectedParallelismNumber: form.runMode === "RUN_MODE_PARALLEL" && form.parallelism.trim() !== "" ? Number(form.parallelism) : null,
-    complementDependentMode: form.isDependent ? "ALL_DEPENDENT" : "OFF_MODE",
-    allLevelDependent: form.isDependent && form.isAllLevels,
-    executionOrder: form.order,
-    failureStrategy: form.failureStrategy,
-    previewToken: null,
-  };
 }

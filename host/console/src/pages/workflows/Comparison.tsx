@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Code, Empty, Tag } from "../../ui/page";
 import type { Schemas } from "../../api/client";
 import type { Comparison } from "./data";
@@ -27,7 +28,7 @@ export function ComparisonView({ comparison, before, after, tableNames, sourceNa
     failureStrategy: texts.strategies, warningType: texts.schedules.warnings, priority: texts.tasks.priorities,
     concurrency: texts.settings.concurrencies,
   };
-  const show = (field: string, value: unknown) => values[field]?.[String(value)] ?? shown(field, value, tableNames, sourceNames);
+  const show = (field: string, value: unknown) => (Object.hasOwn(values, field) && values[field]?.[String(value)]) || shown(field, value, tableNames, sourceNames);
   const heads = { before, after };
   return (
     <div className="stack">
@@ -60,12 +61,12 @@ export function ComparisonView({ comparison, before, after, tableNames, sourceNa
               <ul>
                 {edges.removed.map((one) => (
                   <li key={`- ${one.source} ${one.target}`}>
-                    <Tag tone="bad">−</Tag> {nameOf(one.source)} → {nameOf(one.target)}
+                    <Tag tone="bad">−</Tag> <bdi>{marked(nameOf(one.source))}</bdi> → <bdi>{marked(nameOf(one.target))}</bdi>
                   </li>
                 ))}
                 {edges.added.map((one) => (
                   <li key={`+ ${one.source} ${one.target}`}>
-                    <Tag tone="good">+</Tag> {nameOf(one.source)} → {nameOf(one.target)}
+                    <Tag tone="good">+</Tag> <bdi>{marked(nameOf(one.source))}</bdi> → <bdi>{marked(nameOf(one.target))}</bdi>
                   </li>
                 ))}
               </ul>
@@ -91,7 +92,7 @@ function Changes({ title, changes, heads, show, tone }: {
   const fields: Record<string, string> = t.fields;
   return (
     <div className={`workflows-change ${tone ?? ""}`}>
-      <h3>{title}</h3>
+      <h3>{marked(title)}</h3>
       <div className="tablebox" tabIndex={0} role="region" aria-label={title}>
         <table className="workflows-sides">
           <thead><tr><th scope="col">{t.member}</th><th scope="col">{heads.before}</th><th scope="col">{heads.after}</th></tr></thead>
@@ -103,11 +104,11 @@ function Changes({ title, changes, heads, show, tone }: {
               const isText = before.includes("\n") || after.includes("\n") || change.field === "sqlContent";
               return (
                 <tr key={change.field}>
-                  <th scope="row">{fields[change.field] ?? change.field}</th>
+                  <th scope="row">{marked(fields[change.field] ?? change.field)}</th>
                   {isText ? <td colSpan={2} className="workflows-linescell"><Lines before={before} after={after} /></td> : (
                     <>
-                      <td className={before === "" ? "" : "workflows-old"}>{before || <span className="faint">–</span>}</td>
-                      <td className={after === "" ? "" : "workflows-new"}>{after || <span className="faint">–</span>}</td>
+                      <td className={before === "" ? "" : "workflows-old"}>{marked(before) || <span className="faint">–</span>}</td>
+                      <td className={after === "" ? "" : "workflows-new"}>{marked(after) || <span className="faint">–</span>}</td>
                     </>
                   )}
                 </tr>
@@ -127,8 +128,8 @@ function Lines({ before, after }: { before: string; after: string }) {
       <tbody>
         {sideBySide(before, after).map((row, place) => (
           <tr key={place}>
-            <td className={row.isSame ? "" : row.left === null ? "workflows-void" : "workflows-old"}><code>{row.left}</code></td>
-            <td className={row.isSame ? "" : row.right === null ? "workflows-void" : "workflows-new"}><code>{row.right}</code></td>
+            <td className={row.isSame ? "" : row.left === null ? "workflows-void" : "workflows-old"}><code>{marked(row.left)}</code></td>
+            <td className={row.isSame ? "" : row.right === null ? "workflows-void" : "workflows-new"}><code>{marked(row.right)}</code></td>
           </tr>
         ))}
       </tbody>
@@ -143,7 +144,7 @@ function Diff({ text }: { text: string }) {
       {text.split("\n").map((line, place) => (
         <span key={place}
           className={line.startsWith("+") ? "workflows-new" : line.startsWith("-") ? "workflows-old" : line.startsWith("@@") ? "faint" : ""}>
-          {line}{"\n"}
+          {marked(line)}{"\n"}
         </span>
       ))}
     </pre>

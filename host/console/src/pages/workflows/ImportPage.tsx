@@ -9,6 +9,7 @@ import { useAddress } from "../../search";
 import { Button, SearchField, Select, Tabs, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { ComboField } from "../../ui/fields";
+import { marked } from "../../ui/marks";
 import { Empty, Failure, Loaded, Page, Section, State } from "../../ui/page";
 import { useSettled } from "../../ui/settled";
 import { DataTable, Pager } from "../../ui/table";
@@ -167,7 +168,7 @@ function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
           <>
             <DataTable<Schemas["ImportableWorkflow"]> label={i.inEngine} rows={found.records} isPage keyOf={(one) => `${one.projectCode} ${one.workflowCode}`}
               empty={<Empty icon="workflow" title={i.nothingInEngine} />} columns={[
-                { header: t.name, id: "name", cell: ({ row }) => <span className="strong">{row.original.workflowName}</span> },
+                { header: t.name, id: "name", cell: ({ row }) => <span className="strong">{marked(row.original.workflowName)}</span> },
                 { header: i.code, id: "code", cell: ({ row }) => <code>{row.original.workflowCode}</code> },
                 { header: i.project, id: "project", cell: ({ row }) => row.original.projectCode ?? "–" },
                 { header: i.release, id: "release", cell: ({ row }) => <State value={row.original.releaseState.toLowerCase()} /> },

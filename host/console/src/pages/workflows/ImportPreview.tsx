@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Graph } from "../../ui/graph";
+import { marked } from "../../ui/marks";
 import { Tag } from "../../ui/page";
 import { ComparisonView } from "./Comparison";
 import { useNames } from "./names";
@@ -23,7 +24,7 @@ export function ImportPreview({ preview }: { preview: Schemas["ImportPreview"] }
         <div>
           <p className="workflows-label">{i.matched} <Tag tone="good">{tables.matched.length}</Tag></p>
           <ul className="workflows-tables">
-            {tables.matched.map((one) => <li key={one.name}><TableLink id={one.tableId}><code>{one.name}</code></TableLink></li>)}
+            {tables.matched.map((one) => <li key={one.name}><TableLink id={one.tableId}><code>{marked(one.name)}</code></TableLink></li>)}
           </ul>
         </div>
         <div>
@@ -31,13 +32,13 @@ export function ImportPreview({ preview }: { preview: Schemas["ImportPreview"] }
             {i.unmatched} <Tag tone={tables.unmatched.length > 0 ? "warn" : "plain"}>{tables.unmatched.length}</Tag>
           </p>
           {tables.unmatched.length > 0 && <p className="small">{i.unmatchedLead}</p>}
-          <ul className="workflows-tables">{tables.unmatched.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
+          <ul className="workflows-tables">{tables.unmatched.map((name) => <li key={name}><code>{marked(name)}</code></li>)}</ul>
         </div>
         {tables.ambiguous.length > 0 && (
           <div>
             <p className="workflows-label">{i.ambiguous} <Tag tone="warn">{tables.ambiguous.length}</Tag></p>
             <p className="small">{i.ambiguousLead}</p>
-            <ul className="workflows-tables">{tables.ambiguous.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
+            <ul className="workflows-tables">{tables.ambiguous.map((name) => <li key={name}><code>{marked(name)}</code></li>)}</ul>
           </div>
         )}
       </div>

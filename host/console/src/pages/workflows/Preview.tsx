@@ -5,14 +5,15 @@ import { ComparisonView } from "./Comparison";
 import { useNames } from "./names";
 import { Problems } from "./parts";
 import { TEXTS } from "./texts";
+import { marked } from "../../ui/marks";
 
 export function PreviewView({ preview, before }: { preview: Schemas["PublicationPreview"]; before: number | null }) {
   const t = useTexts(TEXTS);
   const names = useNames(preview);
   const written = (one: Schemas["PublicationProblem"]) => (
     <>
-      {one.taskName !== null && <span className="strong">{one.taskName}: </span>}
-      {one.line !== null && `${t.tasks.at(one.line, one.column ?? 1)} `}{one.message}
+      {one.taskName !== null && <span className="strong">{marked(one.taskName)}: </span>}
+      {one.line !== null && `${t.tasks.at(one.line, one.column ?? 1)} `}{marked(one.message)}
     </>
   );
   return (

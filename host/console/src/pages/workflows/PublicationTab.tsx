@@ -14,7 +14,11 @@ import { Decision } from "./parts";
 import { PreviewView } from "./Preview";
 import { TEXTS } from "./texts";
 
-export function PublicationTab({ workflow }: { workflow: WorkflowDetail }) {
+export function PublicationTab({ workflow, isPublishing }: {
+  workflow: WorkflowDetail;
+  /** The page's button led here: to the form, which may lie far below. */
+  isPublishing: boolean;
+}) {
   const t = useTexts(TEXTS).publication;
   const waiting = underReview(workflow);
   const failed = failedDeployment(workflow);
@@ -28,7 +32,7 @@ export function PublicationTab({ workflow }: { workflow: WorkflowDetail }) {
             {latest?.deployment?.state === "pending" && (
               <Section title={t.deploying(latest.version)}><p role="status">{t.deployingLead(workflow.schedulerEngine)}</p></Section>
             )}
-            <Submit workflow={workflow} />
+            <Submit workflow={workflow} isPublishing={isPublishing} />
           </>
         )}
       <Section title={t.history}>
@@ -59,7 +63,7 @@ export function PublicationTab({ workflow }: { workflow: WorkflowDetail }) {
   );
 }
 
-function Submit({ workflow }: { workflow: WorkflowDetail }) {
+function Submit({ workflow, isPublishing }: { workflow: WorkflowDetail; isPublishing: boolean }) {
   const t = useTexts(TEXTS).publication;
   const may = useMay();
   const client = useQueryClient();
@@ -95,14 +99,14 @@ function Submit({ workflow }: { workflow: WorkflowDetail }) {
           <>
             <PreviewView preview={shown} before={workflow.publishedVersion} />
             {may("publishWorkflow") && (!shown.identical || shown.firstDeployment || workflow.publishStatus !== "published") && (
-              <>
+              <div className="stack" ref={isPublishing ? focusField : null}>
                 <TextArea label={t.comment} value={comment} onChange={setComment} rows={2} hint={t.commentHint} isDisabled={isBusy} />
                 <Failure error={error} />
                 <div className="actions">
                   <Button kind="primary" isBusy={isBusy} isDisabled={!shown.canPublish} onPress={() => void submit()}>{t.submit}</Button>
                   {!shown.canPublish && <span className="small">{t.cannot}</span>}
                 </div>
-              </>
+              </div>
             )}
           </>
         )}
@@ -110,4 +114,10 @@ function Submit({ workflow }: { workflow: WorkflowDetail }) {
       {leaving}
     </Section>
   );
+}
+
+/** When the form appears. */
+function focusField(form: HTMLElement | null) {
+  form?.scrollIntoView({ block: "center" });
+  form?.querySelector("textarea")?.focus({ preventScroll: true });
 }

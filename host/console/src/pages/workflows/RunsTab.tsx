@@ -2,10 +2,11 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, data, type Schemas } from "../../api/client";
-import { useFormat, useTexts } from "../../i18n";
+import { useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Empty, Loaded, State, Time } from "../../ui/page";
 import { DataTable, Pager } from "../../ui/table";
+import { useTook } from "../runs/took";
 import type { WorkflowDetail } from "./data";
 import { RunLink, Trigger } from "./parts";
 import { TEXTS } from "./texts";
@@ -17,7 +18,7 @@ const ACTIVE = new Set(["pending", "running", "paused"]);
 
 export function RunsTab({ workflow }: { workflow: WorkflowDetail }) {
   const t = useTexts(TEXTS).runs;
-  const format = useFormat();
+  const took = useTook();
   const { number, set } = useAddress();
   const page = number("page", 1);
   const query = useQuery({
@@ -49,7 +50,7 @@ export function RunsTab({ workflow }: { workflow: WorkflowDetail }) {
             { header: t.began, id: "startTime", cell: ({ row }) => <Time value={row.original.startTime} /> },
             {
               header: t.took, id: "duration",
-              cell: ({ row: { original: one } }) => (one.durationSeconds === null ? "–" : format.seconds(one.durationSeconds)),
+              cell: ({ row: { original: one } }) => took(one) ?? "–",
             },
             { header: t.error, id: "error", cell: ({ row }) => row.original.errorMessage ?? "" },
           ]} />

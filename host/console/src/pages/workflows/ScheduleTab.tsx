@@ -14,6 +14,8 @@ import { SaveRow, useDraft, WithTag } from "./saving";
 import { TEXTS } from "./texts";
 
 const PAUSE_MS = 300;
+/** The members whose field says what is wrong with them. */
+const FIELDS = ["crontab", "timezone", "startTime", "endTime"];
 
 interface Form {
   crontab: string;
@@ -64,7 +66,7 @@ function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
   });
   // A refusal while typing and one of saving are shown at the same fields.
   const wrong = (name: string) => errorOf(preview.error, name) ?? errorOf(error, name);
-  const isAtField = ["crontab", "timezone", "startTime", "endTime"].some((name) => errorOf(preview.error, name) !== undefined);
+  const isAtField = FIELDS.some((name) => errorOf(preview.error, name) !== undefined);
   const save = () => draft.save((over) => data(api.PUT("/api/v1/workflows/{id}/schedule", {
     params: { path: { id }, header: ifMatch(over) }, body,
   })));
@@ -82,7 +84,7 @@ function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
           isDisabled={isLocked} hint={s.crontabHint}
           placeholder="0 10 4 * * ? *" error={form.crontab.trim() === "" ? undefined : wrong("crontab")} />
         {!isReadOnly && (
-          <div className="workflows-presets" role="group" aria-label={s.examples}>
+          <div className="presets" role="group" aria-label={s.examples}>
             {s.presets.map(([label, crontab]) => <Button key={crontab} kind="quiet" isDisabled={isLocked} onPress={() => change({ crontab })}>{label}</Button>)}
           </div>
         )}
@@ -101,7 +103,7 @@ function Schedule({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
             isDisabled={isLocked} hint={s.warningHint}
             choices={(["NONE", "SUCCESS", "FAILURE", "ALL"] as const).map((value) => ({ value, label: s.warnings[value] }))} />
         </div>
-        {!isReadOnly && <SaveRow draft={draft} isDisabled={form.crontab.trim() === ""} onSave={save} onReload={onReload} />}
+        {!isReadOnly && <SaveRow draft={draft} fields={FIELDS} isDisabled={form.crontab.trim() === ""} onSave={save} onReload={onReload} />}
       </Section>
       <Section title={s.next}>
         {form.crontab.trim() === "" ? <p className="small">{s.nextEmpty}</p>

@@ -79,7 +79,10 @@ function Settings({ workflow, tag, onReload }: { workflow: WorkflowDetail; tag: 
             </Button>
           </div>
         )}
-        {!isReadOnly && <SaveRow draft={draft} isDisabled={form.name.trim() === ""} onSave={save} onReload={onReload} />}
+        {!isReadOnly && (
+          <SaveRow draft={draft} isDisabled={form.name.trim() === ""} onSave={save} onReload={onReload}
+            fields={["name", "description", ...form.globalParams.flatMap((_, place) => ["name", "value"].map((one) => `globalParams[${place}].${one}`))]} />
+        )}
       </Section>
       <Section title={s.facts}>
         <Facts facts={[

@@ -8,6 +8,7 @@ import { Confirm } from "../../ui/confirm";
 import { Button, IconButton, Select, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { useMounted } from "../../ui/mounted";
 import { errorOf, Failure, Loading, Section } from "../../ui/page";
 import { RunDialog } from "./dialogs";
@@ -15,6 +16,9 @@ import { outdate, type Task, useDatasources, useEngines, type WorkflowDetail } f
 import { bodyOf, type Draft, draftOf, emptyDraft, isSame, type Kept, PRIORITIES } from "./draft";
 import { TaskTables } from "./TaskTables";
 import { TEXTS } from "./texts";
+
+/** The members whose field says what is wrong with them. */
+const FIELDS = ["taskName", "taskType", "datasourceId", "timeout", "retryTimes", "retryInterval", "sqlContent"].flatMap((one) => [one, `task.${one}`]);
 
 interface Props {
   workflow: WorkflowDetail;
@@ -179,12 +183,12 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
           <div>
             <p>{t.savedWith}</p>
             <ul>
-              {warnings.map((one, place) => <li key={place}>{one.line !== null && `${t.at(one.line, one.column ?? 1)} `}{one.message}</li>)}
+              {warnings.map((one, place) => <li key={place}>{one.line !== null && `${t.at(one.line, one.column ?? 1)} `}{marked(one.message)}</li>)}
             </ul>
           </div>
         </div>
       )}
-      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.stale}</p></div> : <Failure error={error} />}
+      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.stale}</p></div> : <Failure error={error} shown={FIELDS} />}
       {isOutdated && (
         <Button onPress={() => {
           onDraft(null);

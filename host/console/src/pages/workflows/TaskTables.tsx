@@ -5,6 +5,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Button, Select } from "../../ui/controls";
 import { ComboField } from "../../ui/fields";
+import { marked } from "../../ui/marks";
 import { Failure, Tag } from "../../ui/page";
 import { useSettled } from "../../ui/settled";
 import type { Draft } from "./draft";
@@ -76,8 +77,8 @@ function FoundTables({ label, tables }: { label: string; tables: readonly Schema
         {tables.map((one) => (
           <li key={one.name}>
             {one.tableId === null
-              ? <><code>{one.name}</code> <Tag tone="warn" title={t.unknownLead}>{t.unknown}</Tag></>
-              : <TableLink id={one.tableId}><code>{one.name}</code></TableLink>}
+              ? <><code>{marked(one.name)}</code> <Tag tone="warn" title={t.unknownLead}>{t.unknown}</Tag></>
+              : <TableLink id={one.tableId}><code>{marked(one.name)}</code></TableLink>}
           </li>
         ))}
       </ul>
@@ -118,7 +119,7 @@ function TableList({ label, ids, isReadOnly, onChange }: {
           const name = table ? `${table.dbName}.${table.tableName}` : `${id}`;
           return (
             <li key={id}>
-              <TableLink id={id}><code>{name}</code></TableLink>
+              <TableLink id={id}><code>{marked(name)}</code></TableLink>
               {!isReadOnly && (
                 <Button kind="quiet" icon="close" aria-label={t.removeTable(name)}
                   onPress={() => onChange(ids.filter((one) => one !== id))} />

@@ -44,6 +44,7 @@ function Loaded({ workflow }: { workflow: WorkflowDetail }) {
   const navigate = useNavigate();
   const { text, set } = useAddress();
   const [isRunning, setRunning] = useState(false);
+  const [isPublishing, setPublishing] = useState(false);
   const [isCopying, setCopying] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const [withTasks, setWithTasks] = useState(false);
@@ -61,8 +62,10 @@ function Loaded({ workflow }: { workflow: WorkflowDetail }) {
     [["tasks"], ["lineage"]],
   );
   const tab = (TABS as readonly string[]).includes(text("tab")) ? (text("tab") as TabName) : "tasks";
-  const open = (name: TabName) =>
+  const open = (name: TabName) => {
+    setPublishing(false);
     set({ tab: name === "tasks" ? undefined : name, task: undefined, v1: undefined, v2: undefined, page: undefined }, true);
+  };
   const isDeployed = workflow.workflowCode !== null;
   const isOnline = workflow.status === "online";
   const waiting = underReview(workflow);
@@ -87,8 +90,11 @@ function Loaded({ workflow }: { workflow: WorkflowDetail }) {
             {isOnline ? t.takeOffline : t.bringOnline}
           </Button>
         )}
-        {may("publishWorkflow") && !waiting && workflow.tasks.length > 0 && workflow.publishStatus !== "published" && (
-          <Button kind={isDeployed ? "plain" : "primary"} onPress={() => open("publication")}>{t.publish}</Button>
+        {may("publishWorkflow") && !waiting && workflow.tasks.length > 0 && workflow.publishStatus !== "published" && tab !== "publication" && (
+          <Button kind={isDeployed ? "plain" : "primary"} onPress={() => {
+            open("publication");
+            setPublishing(true);
+          }}>{t.publish}</Button>
         )}
         {isDeployed && may("executeWorkflow") && <Button kind="primary" icon="run" onPress={() => setRunning(true)}>{t.run}</Button>}
         <Menu label={t.actionsOf(workflow.name)} entries={entries} />
@@ -139,7 +145,7 @@ function Loaded({ workflow }: { workflow: WorkflowDetail }) {
         { id: "runs", title: t.tabs.runs, content: <RunsTab workflow={workflow} /> },
         { id: "schedule", title: t.tabs.schedule, content: <ScheduleTab workflow={workflow} /> },
         {
-          id: "publication", content: <PublicationTab workflow={workflow} />,
+          id: "publication", content: <PublicationTab workflow={workflow} isPublishing={isPublishing} />,
           title: <>{t.tabs.publication}{waiting && <> <Tag tone="busy">1</Tag></>}</>,
         },
         { id: "versions", title: t.tabs.versions, content: <VersionsTab workflow={workflow} /> },

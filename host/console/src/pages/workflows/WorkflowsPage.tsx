@@ -5,6 +5,7 @@ import { useMay } from "../../api/me";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, Checkbox, Menu, type MenuEntry, SearchField, Select } from "../../ui/controls";
+import { marked } from "../../ui/marks";
 import { Empty, Failure, Loaded, Page, State, Time } from "../../ui/page";
 import { type Columns, DataTable, Pager } from "../../ui/table";
 import { useTyped } from "../../ui/typed";
@@ -90,7 +91,7 @@ function WorkflowList() {
       cell: ({ row: { original: one } }) => (
         <>
           <span className="strong workflows-name"><WorkflowLink id={one.id}>{one.name}</WorkflowLink></span>
-          {one.description && <p className="small workflows-about">{one.description}</p>}
+          {one.description && <p className="small workflows-about">{marked(one.description)}</p>}
         </>
       ),
     },

@@ -42,7 +42,7 @@ export function CreateDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
           <Select label={t.engine} value={engine} onChange={setEngine}
             choices={engines.map((one) => ({ value: one.name, label: one.name }))} />
         )}
-        <Failure error={change.error} />
+        <Failure error={change.error} shown={["name", "description"]} />
         <Actions>
           <Button onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending} isDisabled={name.trim() === ""}>{t.create}</Button>
@@ -75,7 +75,7 @@ export function CopyDialog({ workflow, onClose }: { workflow: Pick<Workflow, "id
         <p>{t.copyLead}</p>
         <TextField label={t.newName} value={name} onChange={setName} autoFocus maxLength={100} hint={t.copyHint}
           error={errorOf(change.error, "name")} />
-        <Failure error={change.error} />
+        <Failure error={change.error} shown={["name"]} />
         <Actions>
           <Button onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending}>{t.copy}</Button>

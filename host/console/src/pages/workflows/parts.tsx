@@ -4,12 +4,13 @@ import type { ReactNode } from "react";
 import { useTexts } from "../../i18n";
 import { asMember } from "../../search";
 import { Icon } from "../../ui/icons";
+import { marked } from "../../ui/marks";
 import { State, Tag, type Tone } from "../../ui/page";
 import { TEXTS } from "./texts";
 import "./style.css";
 
 export function WorkflowLink({ id, children, tab }: { id: number; children: ReactNode; tab?: string }) {
-  return <Link to="/workflows/$id" params={{ id: String(id) } as never} search={(tab ? { tab } : {}) as never}>{children}</Link>;
+  return <Link to="/workflows/$id" params={{ id: String(id) } as never} search={(tab ? { tab } : {}) as never}>{marked(children)}</Link>;
 }
 
 /** To a run; its id is the engine's, any text. Only the text where the engine has not named it. */
@@ -26,7 +27,7 @@ export function RunLink({ workflowId, instanceId, children, task }: {
 }
 
 export function TableLink({ id, children }: { id: number; children: ReactNode }) {
-  return <Link to="/tables/$id" params={{ id: String(id) } as never}>{children}</Link>;
+  return <Link to="/tables/$id" params={{ id: String(id) } as never}>{marked(children)}</Link>;
 }
 
 const PUBLISH_TONES: Record<string, Tone> = { never: "plain", pending: "busy", published: "good", failed: "bad", outdated: "warn" };
@@ -35,7 +36,7 @@ const PUBLISH_TONES: Record<string, Tone> = { never: "plain", pending: "busy", p
 export function PublishState({ value }: { value: string }) {
   const t = useTexts(TEXTS);
   const names: Record<string, string> = t.publishStates;
-  return <Tag tone={PUBLISH_TONES[value] ?? "plain"}>{names[value] ?? value}</Tag>;
+  return <Tag tone={Object.hasOwn(PUBLISH_TONES, value) ? PUBLISH_TONES[value]! : "plain"}>{names[value] ?? value}</Tag>;
 }
 
 /** What was decided about a publication. */

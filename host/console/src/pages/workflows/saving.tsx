@@ -65,8 +65,10 @@ export function useDraft<Form>(standing: Form, tag: string | undefined): Draft<F
 }
 
 /** Why it was not saved, and the buttons below the form. Asks before what was typed is left. */
-export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
+export function SaveRow<Form>({ draft, fields, isDisabled, onSave, onReload }: {
   draft: Draft<Form>;
+  /** The members whose field says what is wrong with them. */
+  fields: readonly string[];
   isDisabled: boolean;
   onSave: () => void;
   onReload: () => void;
@@ -76,7 +78,7 @@ export function SaveRow<Form>({ draft, isDisabled, onSave, onReload }: {
   const isOutdated = isStale(draft.error);
   return (
     <>
-      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={draft.error} />}
+      {isOutdated ? <div className="note failure" role="alert"><Icon name="warning" /><p>{t.tasks.stale}</p></div> : <Failure error={draft.error} shown={fields} />}
       <div className="actions workflows-save">
         {isOutdated && (
           <Button onPress={() => {
