@@ -17,7 +17,7 @@ test("people sign in at the issuer and come back to where they were", async ({ p
   await page.reload();
   await expect(page.getByText("editor-ada")).toBeVisible();
   await page.getByRole("button", { name: "Sign out" }).click();
-  await expect(page.getByLabel("Token")).toBeVisible();
+  await expect(page.getByLabel("Token", { exact: true })).toBeVisible();
 });
 
 test("who declines or has no role is told so", async ({ page }) => {
@@ -25,7 +25,7 @@ test("who declines or has no role is told so", async ({ page }) => {
   await page.getByRole("link", { name: /Sign in at/ }).click();
   await page.getByRole("link", { name: /cancel/i }).click();
   await expect(page.getByRole("alert")).toBeVisible();
-  await expect(page.getByLabel("Token")).toBeVisible();
+  await expect(page.getByLabel("Token", { exact: true })).toBeVisible();
   await page.getByRole("link", { name: /Sign in at/ }).click();
   await page.locator("input[name=login]").fill("stranger");
   await page.locator("input[name=password]").fill("any");

@@ -62,11 +62,11 @@ test("the pages are accessible in the dark, in Chinese, and on a phone", async (
 
 test("a wrong token is refused, and what was typed stays", async ({ page }) => {
   await page.goto("/workflows");
-  await page.getByLabel("Token").fill("lkp_wrong");
+  await page.getByLabel("Token", { exact: true }).fill("lkp_wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("alert")).toContainText("not known here");
   await expect(page.getByRole("alert")).toContainText("Request");
-  await expect(page.getByLabel("Token")).toHaveValue("lkp_wrong");
+  await expect(page.getByLabel("Token", { exact: true })).toHaveValue("lkp_wrong");
 });
 
 test("a session that ends leaves what was typed, and another caller begins from the start", async ({ page, playwright, baseURL }) => {
@@ -82,13 +82,13 @@ test("a session that ends leaves what was typed, and another caller begins from 
     await expect(again).toBeVisible();
   };
   const signInAgain = async (token: string) => {
-    await again.getByLabel("Token").fill(token);
+    await again.getByLabel("Token", { exact: true }).fill(token);
     await again.getByRole("button", { name: "Sign in" }).click();
     await expect(again).toHaveCount(0);
   };
   const guest = await make();
   await page.goto("/ask");
-  await page.getByLabel("Token").fill(guest.token);
+  await page.getByLabel("Token", { exact: true }).fill(guest.token);
   await page.getByRole("button", { name: "Sign in" }).click();
   const question = page.getByLabel("Question");
   await question.fill("not sent yet");
@@ -105,5 +105,5 @@ test("a session that ends leaves what was typed, and another caller begins from 
 test("signing out ends the session", async ({ page }) => {
   await signIn(page, "viewer");
   await page.getByRole("button", { name: "Sign out" }).click();
-  await expect(page.getByLabel("Token")).toBeVisible();
+  await expect(page.getByLabel("Token", { exact: true })).toBeVisible();
 });

@@ -109,7 +109,7 @@ test("the first token ends local mode, is shown once, and signs in; the second i
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await expect(page.getByRole("row", { name: /reader/ })).toHaveCount(0);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Token").fill(token);
+  await page.getByLabel("Token", { exact: true }).fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("navigation", { name: "Menu" }).getByRole("link", { name: "Tokens" }).click();
   await expect(page.getByRole("row", { name: /boss/ })).toBeVisible();

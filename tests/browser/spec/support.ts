@@ -38,7 +38,7 @@ export const test = base.extend<{ watched: string[] }>({
 export async function signIn(page: Page, role: Role): Promise<void> {
   const token = process.env[`TOKEN_${role.toUpperCase()}`]!;
   await page.goto("/");
-  await page.getByLabel("Token").fill(token);
+  await page.getByLabel("Token", { exact: true }).fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("navigation").getByRole("link", { name: "Ask" })).toBeVisible();
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
