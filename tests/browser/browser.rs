@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use anyhow::{Result, ensure};
 use lakeport_tests::{Lake, Options, Server, Store, wasm_folder, workspace};
 
 const TOOLS_VARIABLE: &str = "LAKEPORT_BROWSER_TOOLS";
@@ -40,24 +41,24 @@ const TABLES: [&str; 1] = [
 /// In this order: data sources with the same tables make questions ambiguous, and the first token ends local mode. Its name
 /// comes first, because it takes the longest.
 #[test]
-fn a_persons_paths_work_and_hostile_texts_stay_texts() {
-    run(&["paths", "hostile", "paths-data", "paths-platform"], &company().server, &[]);
+fn a_persons_paths_work_and_hostile_texts_stay_texts() -> Result<()> {
+    run(&["paths", "hostile", "paths-data", "paths-platform"], &company().server, &[])
 }
 
 #[test]
-fn each_page_is_accessible() {
+fn each_page_is_accessible() -> Result<()> {
     let Lake { server, .. } = &company();
-    run(&["pages"], server, &tokens(server));
+    run(&["pages"], server, &tokens(server))
 }
 
 #[test]
-fn each_role_does_what_it_may() {
+fn each_role_does_what_it_may() -> Result<()> {
     let Lake { server, .. } = &company();
-    run(&["roles", "paths-workflows"], server, &tokens(server));
+    run(&["roles", "paths-workflows"], server, &tokens(server))
 }
 
 #[test]
-fn large_catalogues_are_drawn_and_scrolled() {
+fn large_catalogues_are_drawn_and_scrolled() -> Result<()> {
     let mut lake = company();
     let server = &mut lake.server;
     for (name, statements) in [("large-graph", &LINEAGE[..]), ("large-list", &TABLES[..])] {
@@ -66,12 +67,13 @@ fn large_catalogues_are_drawn_and_scrolled() {
             server.execute(statement);
         }
         server.run();
-        run(&[name], server, &[]);
+        run(&[name], server, &[])?;
     }
+    Ok(())
 }
 
 #[test]
-fn people_sign_in_at_an_issuer() {
+fn people_sign_in_at_an_issuer() -> Result<()> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.expect("a free port").port();
     let issuer = format!("http://127.0.0.1:{port}");
@@ -82,7 +84,7 @@ fn people_sign_in_at_an_issuer() {
     ];
     let server = Server::start_as(&Store::Sqlite, Options { environment, ..Options::default() });
     let _provider = Provider::start(port, &format!("{}/api/v1/session/oidc/callback", server.url()));
-    run(&["oidc"], &server, &[]);
+    run(&["oidc"], &server, &[])
 }
 
 /// A real OpenID provider on loopback, until it is dropped.
@@ -130,14 +132,20 @@ fn company() -> Lake {
     lake
 }
 
-/// Runs files of `spec/`, one after the other, and fails if one of them did.
-fn run(names: &[&str], server: &Server, variables: &[(String, String)]) {
-    let failed: Vec<&str> = names.iter().copied().filter(|name| !passes(name, server, variables)).collect();
-    assert!(failed.is_empty(), "failed: {failed:?}; their reports are above, their traces in target/browser");
+/// Runs files of `spec/`, one after the other. The error has Playwright's reports of those that failed.
+fn run(names: &[&str], server: &Server, variables: &[(String, String)]) -> Result<()> {
+    let failed: Vec<String> =
+        names.iter().filter_map(|name| report_of_failed(name, server, variables)).collect();
+    ensure!(
+        failed.is_empty(),
+        "{}\nthe browser's traces and the server's log are in target/browser",
+        failed.concat()
+    );
+    Ok(())
 }
 
-/// Runs a file of `spec/` and shows Playwright's report.
-fn passes(name: &str, server: &Server, variables: &[(String, String)]) -> bool {
+/// Runs a file of `spec/`, and answers Playwright's report if a test of it failed.
+fn report_of_failed(name: &str, server: &Server, variables: &[(String, String)]) -> Option<String> {
     let (tools, spec) = (tools(), format!("{name}.spec.ts"));
     let files = ["package.json", "playwright.config.ts", "spec/support.ts", &format!("spec/{spec}")];
     let folder = prepared(name, &files);
@@ -147,9 +155,14 @@ fn passes(name: &str, server: &Server, variables: &[(String, String)]) -> bool {
     command.env("LAKEPORT_WASM_DIR", wasm_folder());
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     let output = command.output().expect("Node runs");
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    println!("{}", said.concat());
-    output.status.success()
+    let report =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    if output.status.success() {
+        println!("{report}");
+        return None;
+    }
+    fs::write(folder.join("server.log"), server.log()).expect("the server's log is kept");
+    Some(report)
 }
 
 /// A new folder with these files of the suite and its packages.

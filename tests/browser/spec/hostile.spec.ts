@@ -173,16 +173,15 @@ async function run(page: Page, sql: string) {
 }
 
 test("whole numbers of any size stay exact, on the page and in the file", async ({ page }) => {
-  const rows = await run(page, "SELECT 9223372036854775807 AS id, 1 AS n UNION ALL SELECT 9007199254740993, 2 UNION ALL SELECT 9007199254740992, 3");
-  await expect(rows.getByRole("cell")).toHaveText(["9223372036854775807", "1", "9007199254740993", "2", "9007199254740992", "3"]);
+  const rows = await run(page, "SELECT 9007199254740993 AS id, 1 AS n UNION ALL SELECT 9223372036854775807, 2 UNION ALL SELECT 9007199254740992, 3");
+  await expect(rows.getByRole("cell")).toHaveText(["9007199254740993", "1", "9223372036854775807", "2", "9007199254740992", "3"]);
   await expect(rows.getByRole("cell").first()).toHaveClass("number");
   const saved = page.waitForEvent("download");
   await rows.getByRole("button", { name: "Download CSV" }).click();
   const file = await (await (await saved).createReadStream()).toArray();
-  expect(Buffer.concat(file).toString()).toContain("9223372036854775807,1\r\n9007199254740993,2\r\n");
+  expect(Buffer.concat(file).toString()).toContain("9007199254740993,1\r\n9223372036854775807,2\r\n");
   await rows.getByRole("button", { name: "Sort by id" }).click();
-  const order = (await rows.getByRole("cell").allTextContents()).filter((text) => text.length > 1);
-  expect([order, [...order].reverse()]).toContainEqual(["9007199254740992", "9007199254740993", "9223372036854775807"]);
+  await expect(rows.getByRole("cell")).toHaveText(["9007199254740992", "3", "9007199254740993", "1", "9223372036854775807", "2"]);
 });
 
 test("a value of a million letters is cut, and opens in a box", async ({ page }) => {

@@ -8,6 +8,9 @@ export { expect };
 export const ROLES = ["viewer", "editor", "approver", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Each request of a page is held for up to this, to find tests that expect what only a fast answer keeps. */
+const DELAY_MAX_MS = Number(process.env.LAKEPORT_BROWSER_DELAY_MS ?? 0);
+
 /** Fails the test if its page logs an error, breaks the policy or asks another host. */
 export const test = base.extend<{ watched: string[] }>({
   watched: [
@@ -27,6 +30,12 @@ export const test = base.extend<{ watched: string[] }>({
         // 502 is a database's or an engine's answer, as of a data source that is being tested.
         if (response.status() >= 500 && response.status() !== 502) problems.push(`${response.status()}: ${response.url()}`);
       });
+      if (DELAY_MAX_MS > 0) {
+        await page.route("**/api/**", async (route) => {
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY_MAX_MS));
+          await route.continue();
+        });
+      }
       await use(problems);
       expect(problems).toEqual([]);
     },
