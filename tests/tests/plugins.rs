@@ -55,6 +55,15 @@ fn a_plugin_is_staged_activated_replaced_and_rolled_back() {
         assert_eq!(back.data()["version"], "1.0.0");
         let again = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
         assert_eq!((again.status, again.error()), (409, "no_previous_generation".to_owned()));
+        let family = activated["family"].as_str().expect("a family");
+        let query = format!("outcome=success&resourceId={family}:greeter");
+        let records = server.get(&format!("/api/v1/audit?{query}")).data()["records"].clone();
+        let operations: Vec<&Value> =
+            records.as_array().unwrap().iter().map(|record| &record["operation"]).collect();
+        assert_eq!(
+            operations,
+            ["rollbackPlugin", "activatePlugin", "stagePlugin", "activatePlugin", "stagePlugin"]
+        );
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
@@ -83,6 +83,7 @@ impl Arrival {
             claim: uuid::Uuid::now_v7().simple().to_string(),
             secret,
             recorded: AtomicBool::new(false),
+            made: OnceLock::new(),
         }
     }
 }

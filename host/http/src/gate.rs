@@ -2,8 +2,8 @@
 //! recording changes. The edge itself knows neither tokens nor a store.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::Method;
@@ -58,6 +58,7 @@ pub struct Attempt {
     /// Its answer has a secret.
     pub secret: bool,
     pub(super) recorded: AtomicBool,
+    pub(super) made: OnceLock<String>,
 }
 
 impl Attempt {
@@ -78,6 +79,7 @@ impl Attempt {
             claim: self.claim.clone(),
             secret: false,
             recorded: AtomicBool::new(false),
+            made: OnceLock::new(),
         }
     }
 
@@ -88,5 +90,15 @@ impl Attempt {
 
     pub fn is_recorded(&self) -> bool {
         self.recorded.load(Ordering::Acquire)
+    }
+
+    /// Names the resource that the change made, for the record of a change that does not record itself.
+    pub fn set_made(&self, id: String) {
+        // A handler makes one resource.
+        let _ = self.made.set(id);
+    }
+
+    pub fn made(&self) -> Option<&str> {
+        self.made.get().map(String::as_str)
     }
 }

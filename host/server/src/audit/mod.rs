@@ -164,7 +164,8 @@ pub async fn record(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Err
         Ok(reply) => (SUCCESS, reply.status.as_u16()),
         Err(error) => (error.code(), error.status()),
     };
-    let resource_id = (!attempt.parameters.is_empty()).then(|| attempt.parameters.join("/"));
+    let named = || (!attempt.parameters.is_empty()).then(|| attempt.parameters.join("/"));
+    let resource_id = attempt.made().map(str::to_owned).or_else(named);
     let resource = resource_of(&attempt.path);
     let entry = Entry {
         by: Actor::from(attempt),

@@ -72,6 +72,9 @@ pub async fn get(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
 pub async fn stage(call: Call<Nothing, Nothing, Raw>) -> Result<Data<StagedAnswer>, Error> {
     let staged = call.state.stage(call.body.0.into()).await?;
     let generation = &staged.generation;
+    if let Some(attempt) = &call.attempt {
+        attempt.set_made(generation.id.to_string());
+    }
     let view = call.state.registry().view(&generation.id).unwrap_or_default();
     Ok(Data::new(&StagedAnswer::new(generation, &view, warnings(generation, &view))))
 }
