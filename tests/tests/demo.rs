@@ -1,5 +1,6 @@
 //! The example company: `serve --demo` creates it once and completely, even if the server dies meanwhile.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use lakeport_tests::{Lake, Store, eventually, on_sqlite, stores};
@@ -195,6 +196,7 @@ fn its_month_is_of_one_piece() {
                 }
                 decided.push(one["submittedAt"].as_str().expect("a time")[..10].to_owned());
             }
+            assert_each_run_has_the_version_of_its_time(&lake, &detail);
         }
         assert_eq!((decided.len(), rejected), (20, 1));
         decided.sort();
@@ -208,6 +210,22 @@ fn its_month_is_of_one_piece() {
             assert!(month.is_sorted_by_key(|size| size["rowCount"].as_i64()), "{month:?}");
         }
     }
+}
+
+/// The workflow's runs are of the versions that were deployed when they started.
+fn assert_each_run_has_the_version_of_its_time(lake: &Lake, workflow: &Value) {
+    let publications = workflow["publications"].as_array().expect("publications");
+    let runs = list(lake, &format!("/api/v1/workflows/{}/runs?pageSize=500", workflow["id"]));
+    for run in &runs {
+        let started = run["startTime"].as_str().expect("a time");
+        let deployed =
+            |one: &&Value| one["deployment"]["finishedAt"].as_str().is_some_and(|at| at <= started);
+        // The newest first.
+        let deployed = publications.iter().find(deployed).expect("a publication before the run");
+        assert_eq!(run["workflowVersion"], deployed["version"], "{run}");
+    }
+    let versions: HashSet<i64> = runs.iter().filter_map(|run| run["workflowVersion"].as_i64()).collect();
+    assert!(versions.len() > 1, "{versions:?}");
 }
 
 #[test]

@@ -218,14 +218,18 @@ pub async fn has_unanswered(db: &Db, engine: &str) -> Result<bool, Error> {
     Ok(!db.read(HAS, &[engine.into()]).await?.is_empty())
 }
 
-/// Inserts one; `None` if it exists already.
+/// Inserts one; `None` if it exists already. Its version is the one that was deployed when it
+/// started, or for a run that is asked for the current one.
 pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runs (engine, workflow_id, workflow_name, key, trigger_code, instance_id, \
         state, cause, business_time, asked_at, started_at, ended_at, message, start_task_id, reach, failure_strategy, \
         workflow_version) \
         SELECT $1, $2, $3, $4, $5, $6, $7, $8, CAST($9 AS BIGINT), $10, CAST($11 AS BIGINT), CAST($12 AS BIGINT), $13, \
         CAST($14 AS BIGINT), $15, $16, \
-        (SELECT published_version FROM workflows WHERE id = $2) WHERE TRUE ON CONFLICT DO NOTHING RETURNING id";
+        coalesce((SELECT version FROM publications WHERE workflow_id = $2 AND deployment_state = 'success' \
+            AND deployment_finished_at <= CAST($11 AS BIGINT) ORDER BY id DESC LIMIT 1), \
+            (SELECT published_version FROM workflows WHERE id = $2)) \
+        WHERE TRUE ON CONFLICT DO NOTHING RETURNING id";
     let values: [Value; 16] = [
         new.engine.as_str().into(),
         new.workflow_id.into(),
