@@ -23,7 +23,7 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 pub use errors::{
     CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, engine_refused, failed,
 };
-pub use schema::problems;
+pub use schema::{compiled, problems};
 pub use state::Plugins;
 
 /// The change log's topic of plugins.
