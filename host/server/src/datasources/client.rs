@@ -22,7 +22,8 @@ use lakeport_sql::{Profile, Transport};
 use lakeport_store::Address;
 use tokio::sync::{Mutex, OnceCell};
 
-use super::definition::{Kind, SQLITE_SCHEME};
+use super::definition::SQLITE_SCHEME;
+use super::options::Kind;
 use super::servers::{self, Account, Opening};
 use super::store::Datasource;
 use crate::config::Config;

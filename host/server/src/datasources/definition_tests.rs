@@ -198,8 +198,8 @@ fn databases_are_named_in_a_list() {
         );
     }
     let set = changed(&known(), json!({ "options": { "databases": ["a", "b"] } })).unwrap();
-    assert_eq!(databases_named(&set.options), Some(vec!["a".to_owned(), "b".to_owned()]));
-    assert_eq!(databases_named("{}"), None);
+    assert_eq!(options::databases_named(&set.options), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(options::databases_named("{}"), None);
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn unknown_options_are_refused_and_never_shown() {
     );
     let stored =
         Datasource { options: r#"{"password":"hunter2","a":1,"databases":["b"]}"#.to_owned(), ..known() };
-    assert_eq!(Value::Object(shown_options(&stored, &kinds())), json!({ "a": 1, "databases": ["b"] }));
-    assert_eq!(Value::Object(shown_options(&stored, &[])), json!({ "databases": ["b"] }));
+    assert_eq!(Value::Object(options::shown(&stored, &kinds())), json!({ "a": 1, "databases": ["b"] }));
+    assert_eq!(Value::Object(options::shown(&stored, &[])), json!({ "databases": ["b"] }));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod address;
 mod api;
 mod client;
 mod definition;
+mod options;
 mod rights;
 mod servers;
 mod store;
@@ -34,8 +35,8 @@ use crate::secrets::{EncryptedColumn, LOWEST_ID};
 pub use address::ServerAddress;
 pub use api::DatasourcePath;
 pub use client::{DatasourceClient, Unanswered, limit};
-use definition::may_add_task_table;
-pub use definition::{ALL_DATABASES, databases_named};
+use options::may_add_task_table;
+pub use options::{ALL_DATABASES, databases_named};
 pub use rights::Rights;
 pub use servers::Servers;
 pub use store::{

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::address::ServerAddress;
-use super::definition::{self, Kind, SQLITE_SCHEME};
+use super::definition::SQLITE_SCHEME;
+use super::options::{self, Kind};
 use super::store::Datasource;
 
 /// A physical database, without passwords.
@@ -56,7 +57,7 @@ impl DatasourceView {
             port: address.port,
             database: address.database,
             username: address.username,
-            options: definition::shown_options(source, kinds),
+            options: options::shown(source, kinds),
             is_default: source.is_default,
             sync_cron: source.sync_cron.clone(),
             next_sync_time: source.next_sync_at_ms.map(|at| time::shown(at, zone)),
