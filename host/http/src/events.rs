@@ -1,6 +1,7 @@
 //! Server-sent events: frames as they come, a comment every 15 s so that proxies keep the connection open,
 //! and a clean end when the server stops, so that readers reconnect and resume.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,11 +10,12 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
+use schemars::{SchemaGenerator, json_schema};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Reply;
 use super::reply::Content;
+use super::{Answer, AnswerShape, Reply};
 
 /// Between two keep-alive comments.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
@@ -49,12 +51,47 @@ pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<Option<i64
     number.map(Some).ok_or_else(wrong)
 }
 
-/// A reply that sends `events` until they end or the server stops.
-pub fn stream<E>(events: E, stopping: CancellationToken) -> Reply
-where
-    E: Stream<Item = Event> + Send + 'static,
-{
-    stream_with(events, stopping, COMMENT_INTERVAL)
+/// What the `data` of a stream's events is.
+pub trait EventData: 'static {
+    /// Its schema in the OpenAPI description.
+    const NAME: &'static str;
+}
+
+/// The answer of a stream whose events have `D` as their data.
+pub struct EventStream<D>(Reply, PhantomData<fn() -> D>);
+
+impl<D: EventData> EventStream<D> {
+    /// Sends `events` until they end or the server stops.
+    pub fn new<E>(events: E, stopping: CancellationToken) -> EventStream<D>
+    where
+        E: Stream<Item = Event> + Send + 'static,
+    {
+        EventStream(stream_with(events, stopping, COMMENT_INTERVAL), PhantomData)
+    }
+
+    /// 204: no more events follow, so readers do not reconnect.
+    pub fn ended() -> EventStream<D> {
+        EventStream(Reply::empty(StatusCode::NO_CONTENT), PhantomData)
+    }
+}
+
+impl<D: EventData> Answer for EventStream<D> {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        let schema = json_schema!({
+            "type": "string",
+            "description": format!("Server-sent events, the `data` of each of which is a {}", D::NAME),
+            "x-event-schema": { "$ref": format!("#/components/schemas/{}", D::NAME) },
+        });
+        Some(AnswerShape::new(&["text/event-stream"], schema))
+    }
 }
 
 fn stream_with<E>(events: E, stopping: CancellationToken, comment_interval: Duration) -> Reply
@@ -115,6 +152,19 @@ mod tests {
             headers.insert(&LAST_EVENT_ID, HeaderValue::from_static(wrong));
             assert_eq!(asked_after(&headers, Some(7)).unwrap_err().status(), 400, "{wrong}");
         }
+    }
+
+    struct Seq;
+
+    impl EventData for Seq {
+        const NAME: &'static str = "Seq";
+    }
+
+    fn stream<E>(events: E, stopping: CancellationToken) -> Reply
+    where
+        E: Stream<Item = Event> + Send + 'static,
+    {
+        EventStream::<Seq>::new(events, stopping).into_reply()
     }
 
     async fn text_of(reply: Reply) -> String {

@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lakeport_base::Error;
-use lakeport_http::events::{self, Event};
+use lakeport_http::events::{Event, EventData, EventStream};
 use lakeport_http::{
     Attempt, Bare, Begun, Caller, Data, Edge, EdgeSettings, Gate, Json, Nothing, Raw, Reply, Role, Route,
     Stats, check_local, etag_of, run,
@@ -177,27 +177,17 @@ async fn long(_: Call) -> Result<Data<String>, Error> {
     Ok(Data::new(&"lake ".repeat(1000)))
 }
 
-/// A streamed answer: one event, then nothing until the server stops.
-struct Stream(Reply);
+struct Nothings;
 
-impl lakeport_http::Answer for Stream {
-    fn reply(&self) -> &Reply {
-        &self.0
-    }
-
-    fn into_reply(self) -> Reply {
-        self.0
-    }
-
-    fn describe(_: &mut schemars::SchemaGenerator) -> Option<lakeport_http::AnswerShape> {
-        None
-    }
+impl EventData for Nothings {
+    const NAME: &'static str = "Nothing";
 }
 
-async fn stream(call: Call) -> Result<Stream, Error> {
+/// One event, then nothing until the server stops.
+async fn stream(call: Call) -> Result<EventStream<Nothings>, Error> {
     let first = Event { id: 1, kind: "thinking", data: "{}".to_owned() };
     let endless = futures_util::stream::iter([first]).chain(futures_util::stream::pending());
-    Ok(Stream(events::stream(endless, call.state.stopping.clone())))
+    Ok(EventStream::new(endless, call.state.stopping.clone()))
 }
 
 fn routes() -> Vec<Route<State>> {

@@ -15,9 +15,10 @@ use ::http::Method;
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_base::text::shortened;
-use lakeport_http::{Answer, AnswerShape, Reply, Role, Route, events};
+use lakeport_http::events::{self, EventData, EventStream};
+use lakeport_http::{Role, Route};
 use parking_lot::Mutex;
-use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::core::{Core, stands_on_core};
@@ -107,29 +108,13 @@ struct Wanted {
     after: Option<i64>,
 }
 
-/// Server-sent events.
-struct Stream(Reply);
+struct ChangeEvent;
 
-impl Answer for Stream {
-    fn reply(&self) -> &Reply {
-        &self.0
-    }
-
-    fn into_reply(self) -> Reply {
-        self.0
-    }
-
-    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
-        let schema = json_schema!({
-            "type": "string",
-            "description": "Server-sent events, the `data` of each of which is a ChangeEvent",
-            "x-event-schema": { "$ref": "#/components/schemas/ChangeEvent" },
-        });
-        Some(AnswerShape::new(&["text/event-stream"], schema))
-    }
+impl EventData for ChangeEvent {
+    const NAME: &'static str = "ChangeEvent";
 }
 
-async fn stream(call: Call) -> Result<Stream, Error> {
+async fn stream(call: Call) -> Result<EventStream<ChangeEvent>, Error> {
     let state = &call.state;
     let seen = state.changes.follow_seen();
     let (topics, mut wrong) = topics(call.query.topics.as_deref());
@@ -152,7 +137,7 @@ async fn stream(call: Call) -> Result<Stream, Error> {
     }
     let counted = state.open.count(call.caller.key())?;
     let reader = Reader::new(state, Arc::clone(&call.caller), counted, seen, topics, after);
-    Ok(Stream(events::stream(reader.stream(), state.stopping.clone())))
+    Ok(EventStream::new(reader.stream(), state.stopping.clone()))
 }
 
 /// The topics that a reader wants, and what is wrong with them.

@@ -1,12 +1,12 @@
 //! Handlers of tasks.
 
 use lakeport_base::Error;
-use lakeport_http::events::asked_after;
+use lakeport_http::events::{EventStream, asked_after};
 use lakeport_http::{Bare, Caller, Json, Nothing};
 use uuid::Uuid;
 
 use super::store::Waiting;
-use super::stream::{self, TaskEvents};
+use super::stream::{self, TaskEvent};
 use super::view::{CancelledTask, DeliveryReceipt, TaskView};
 use super::{Status, Task, both, store};
 use crate::agent::forms::{DeliverMessage, StreamQuery, TaskPath};
@@ -126,7 +126,7 @@ pub async fn cancel(call: Call<TaskPath>) -> Result<Bare<CancelledTask>, Error> 
 }
 
 /// `GET /api/v1/nl2sql/tasks/{task_id}/events/stream`
-pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<TaskEvents, Error> {
+pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<EventStream<TaskEvent>, Error> {
     let state = &call.state;
     let after = asked_after(&call.headers, call.query.after.map(i64::from))?.unwrap_or(0);
     let task = readable(state, &call.caller, call.path.task_id).await?;

@@ -4,13 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::StatusCode;
 use futures_util::stream::unfold;
 use lakeport_base::error::{Detail, Error};
-use lakeport_http::events::{self, Event};
-use lakeport_http::{Answer, AnswerShape, Reply};
+use lakeport_http::events::{Event, EventData, EventStream};
 use lakeport_store::Db;
-use schemars::{SchemaGenerator, json_schema};
 use tokio::time::timeout;
 
 use super::event::kind_named;
@@ -26,30 +23,14 @@ const POLL: Duration = Duration::from_secs(5);
 /// After the store failed.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Server-sent events, or nothing more to send.
-pub struct TaskEvents(Reply);
+pub struct TaskEvent;
 
-impl Answer for TaskEvents {
-    fn reply(&self) -> &Reply {
-        &self.0
-    }
-
-    fn into_reply(self) -> Reply {
-        self.0
-    }
-
-    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
-        let schema = json_schema!({
-            "type": "string",
-            "description": "Server-sent events, the `data` of each of which is a TaskEvent",
-            "x-event-schema": { "$ref": "#/components/schemas/TaskEvent" },
-        });
-        Some(AnswerShape::new(&["text/event-stream"], schema))
-    }
+impl EventData for TaskEvent {
+    const NAME: &'static str = "TaskEvent";
 }
 
 /// 400 if the number is beyond the log; 204 if no more events follow.
-pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEvents, Error> {
+pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<EventStream<TaskEvent>, Error> {
     // Before it is looked how far the task is: what happens from then on wakes it.
     let watch = state.streams().watch(&task.task_id);
     let unknown = || Error::not_found("task", &task.task_id);
@@ -60,7 +41,7 @@ pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEven
     }
     let first = store::events_after(&state.db, task.id, after, READ_MAX, READ_MAX_BYTES).await?;
     if status.is_final() && first.is_empty() {
-        return Ok(TaskEvents(Reply::empty(StatusCode::NO_CONTENT)));
+        return Ok(EventStream::ended());
     }
     let reader = Reader {
         db: state.db.clone(),
@@ -70,7 +51,7 @@ pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEven
         watch,
         has_ended: false,
     };
-    Ok(TaskEvents(events::stream(unfold(reader, Reader::next), state.stopping.clone())))
+    Ok(EventStream::new(unfold(reader, Reader::next), state.stopping.clone()))
 }
 
 struct Reader {

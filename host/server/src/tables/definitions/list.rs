@@ -13,21 +13,29 @@ use crate::tables::Call;
 use crate::tables::Catalog;
 use crate::tables::forms::{FacetsQuery, ListQuery, PAGE_SIZE_DEFAULT, SortField, SortOrder};
 
+/// The filter of a query, without the tables of Lakeport's own cluster. Two forms have its members: a form inside of
+/// another one (`flatten`) is read without the types that its members need.
+macro_rules! filter {
+    ($query:ident, $own_cluster:expr) => {
+        Filter {
+            keyword: $query.keyword.as_deref().unwrap_or_default(),
+            layer: said(&$query.layer),
+            business_domain: said(&$query.business_domain),
+            data_domain: said(&$query.data_domain),
+            owner: said(&$query.owner),
+            tag: said(&$query.tag),
+            cluster_id: $query.cluster_id,
+            has_drift: $query.has_drift,
+            but_cluster_id: Some($own_cluster),
+        }
+    };
+}
+
 /// `GET /api/v1/tables`
 pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>>, Error> {
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
-    let filter = Filter {
-        keyword: query.keyword.as_deref().unwrap_or_default(),
-        layer: said(&query.layer),
-        business_domain: said(&query.business_domain),
-        data_domain: said(&query.data_domain),
-        owner: said(&query.owner),
-        tag: said(&query.tag),
-        cluster_id: query.cluster_id,
-        has_drift: query.has_drift,
-        but_cluster_id: Some(state.own_cluster().await?),
-    };
+    let filter = filter!(query, state.own_cluster().await?);
     state.catalog.caught_up().await?;
     let (total, records) = page(&state.db, &state.catalog, &filter, order(query), &paging).await?;
     let zone = state.config.time_zone;
@@ -75,17 +83,7 @@ const FACET_VALUES_MAX: usize = 100;
 /// `GET /api/v1/tables/facets`
 pub async fn facets(call: Call<Nothing, FacetsQuery>) -> Result<Data<FacetsView>, Error> {
     let (state, query) = (&call.state, &call.query);
-    let filter = Filter {
-        keyword: query.keyword.as_deref().unwrap_or_default(),
-        layer: said(&query.layer),
-        business_domain: said(&query.business_domain),
-        data_domain: said(&query.data_domain),
-        owner: said(&query.owner),
-        tag: said(&query.tag),
-        cluster_id: query.cluster_id,
-        has_drift: query.has_drift,
-        but_cluster_id: Some(state.own_cluster().await?),
-    };
+    let filter = filter!(query, state.own_cluster().await?);
     state.catalog.caught_up().await?;
     let facets = state.catalog.read().facets(&filter, FACET_VALUES_MAX);
     let view = |facet: Facet| FacetView {
