@@ -29,14 +29,15 @@ export default function LineagePage() {
       <Filters view={view} nodes={base.data?.nodes ?? NONE} />
       {isGone
         ? <Empty icon="lineage" title={t.gone}><Button onPress={() => set({ table: undefined, selected: undefined }, true)}>{t.wholeGraph}</Button></Empty>
-        : <Loaded query={base}>{() => <Drawing view={view} shown={shown} />}</Loaded>}
+        : <Loaded query={base}>{() => <Drawing view={view} shown={shown} isWaiting={base.isPlaceholderData} />}</Loaded>}
     </Page>
   );
 }
 
 const NONE: LineageGraph["nodes"] = [];
 
-function Drawing({ view, shown }: { view: View; shown: Shown }) {
+/** `isWaiting`: the graph before is shown until this one has come. */
+function Drawing({ view, shown, isWaiting }: { view: View; shown: Shown; isWaiting: boolean }) {
   const t = useTexts(TEXTS);
   const format = useFormat();
   const { set } = useAddress();
@@ -73,7 +74,7 @@ function Drawing({ view, shown }: { view: View; shown: Shown }) {
     <>
       <Counts view={view} shown={shown} />
       <Failure error={shown.error} />
-      <div className={panel ? "lineage-main with-panel" : "lineage-main"}>
+      <div className={panel ? "lineage-main with-panel" : "lineage-main"} aria-busy={isWaiting}>
         <Graph label={t.graphOfAll} nodes={nodes} edges={edges} selected={selected?.id ?? null} onSelect={select} onSelectEdge={selectEdge}
           selectedEdge={view.edge} height="max(26rem, calc(100vh - 25rem))" kindTitle={t.layer}
           isList={view.isList} onList={(isList) => set({ as: isList ? "list" : undefined }, true)} {...(focused && dimmed ? { dimmed, inSight: focused } : {})} />
