@@ -191,6 +191,8 @@ fn changes_are_told_at_once_and_a_reader_goes_on_where_it_was() {
         lake.server.restart();
         let mut purged = Changes::open(&lake.server, &[("Last-Event-ID", &begun)]);
         assert_eq!((purged.next().1.as_str(), purged.next().1.as_str()), ("ready", "everything"));
+        // A page that hears nothing any more has lost its connection.
+        while purged.next().1 != "alive" {}
         refused(&lake.server.get("/api/v1/events?after=-1"), 400, "invalid_input");
     }
 }
@@ -353,6 +355,31 @@ fn a_data_source_is_tested_before_it_is_kept() {
         refused(&test(again), 409, "name_taken");
         let editor = lake.server.client_as(&lake.server.token("editor", "ed"));
         refused(&editor.post("/api/v1/datasources/test", &json!({})), 403, "insufficient_role");
+    }
+}
+
+#[test]
+fn an_engine_that_another_one_changed_is_not_overwritten() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (client, path) = (lake.server.client(), "/api/v1/engines/ds");
+        let config = json!({ "baseUrl": "http://127.0.0.1:12345/dolphinscheduler", "projectName": "mine", "tenant": "default" });
+        let secrets = json!({ "token": "t" });
+        let form =
+            json!({ "name": "ds", "plugin": "dolphinscheduler", "config": config, "secrets": secrets });
+        lake.server.post("/api/v1/engines", &form).data();
+        let shown = client.get(path);
+        let tag = shown.header("ETag").expect("a tag").to_owned();
+        assert_eq!(shown.data()["config"]["projectName"], "mine");
+        let put = |project: &str| {
+            let config = json!({ "baseUrl": config["baseUrl"], "projectName": project, "tenant": "default" });
+            let body = json!({ "config": config }).to_string();
+            client.send("PUT", path, &[("If-Match", &tag)], body.as_bytes())
+        };
+        assert_eq!(put("theirs").data()["config"]["projectName"], "theirs");
+        refused(&put("mine"), 412, "precondition_failed");
+        assert_eq!(client.get(path).data()["config"]["projectName"], "theirs");
+        refused(&client.get("/api/v1/engines/none"), 404, "not_found");
     }
 }
 

@@ -86,6 +86,7 @@ const OPERATIONS: &[Line] = &[
     ("releasePlugin", Unbound, &["sqlite"], ""),
     ("removePlugin", Unbound, &["sqlite", "00000000"], ""),
     ("listEngines", Free, &[], ""),
+    ("getEngine", Free, &["local"], ""),
     ("testEngine", Free, &["local"], ""),
     ("callEngine", Unbound, &["local"], r#"{"function": "deploys.test"}"#),
     ("createEngine", Unbound, &[], r#"{"name": "more", "plugin": "airflow"}"#),

@@ -120,6 +120,7 @@ const BESIDES: &[Endpoint] = &[
     ("POST", "/mcp", Viewer, &[]),
     ("GET", "/api/v1/engines", Viewer, &[]),
     ("POST", "/api/v1/engines", Admin, &[]),
+    ("GET", "/api/v1/engines/{name}", Viewer, &[]),
     ("PUT", "/api/v1/engines/{name}", Admin, &[]),
     ("DELETE", "/api/v1/engines/{name}", Admin, &[]),
     ("POST", "/api/v1/engines/{name}/test", Admin, &[]),

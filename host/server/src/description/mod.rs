@@ -134,6 +134,7 @@ fn change_event() -> Value {
             "kind": { "enum": ["changed", "deleted"] },
         },
         "x-events": {
+            "alive": mark("Nothing has changed for 10 s"),
             "changed": of_resource("changed", "Read these resources again"),
             "deleted": of_resource("deleted", "The resource does not exist any more"),
             "everything": mark("Read all resources again"),

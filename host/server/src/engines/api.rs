@@ -30,6 +30,14 @@ pub async fn list(call: Call) -> Result<Data<Vec<EngineView>>, Error> {
     Ok(Data::new(&engines.iter().map(|engine| view(state, engine, looks.get(&engine.name))).collect()))
 }
 
+/// `GET /api/v1/engines/{name}`
+pub async fn get(call: Call<EnginePath>) -> Result<Data<EngineView>, Error> {
+    let (state, name) = (&call.state, &call.path.name);
+    let engine = store::find(&state.db, name).await?.ok_or_else(|| unknown(name))?;
+    let looks = store::looks(&state.db).await?;
+    Ok(shown(state, &engine, looks.get(name)))
+}
+
 fn view(state: &Engines, engine: &EngineRecord, look: Option<&Look>) -> EngineView {
     let plugin = plugin(state, &engine.plugin);
     let active = plugin.as_ref().and_then(|plugin| plugin.active.as_ref());

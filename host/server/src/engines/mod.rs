@@ -134,6 +134,15 @@ fn routes() -> Vec<Route<Engines>> {
             .unbound()
             .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
+            Method::GET,
+            "/api/v1/engines/{name}",
+            Viewer,
+            "getEngine",
+            "Show an engine, without its secrets",
+            api::get,
+        )
+        .versioned(),
+        Route::new(
             Method::PUT,
             "/api/v1/engines/{name}",
             Admin,

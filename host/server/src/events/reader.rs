@@ -13,6 +13,7 @@ use lakeport_store::changes::Change;
 use lakeport_store::{Db, Row};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::lookups::Lookups;
 use super::resource::{self, Audience};
@@ -29,6 +30,9 @@ const BATCH: usize = 1_000;
 const IDS_MAX: usize = 50;
 /// A batch with steps of more tasks looks up no owners: all callers read their own topics again.
 const TASKS_MAX: usize = 20;
+/// A stream without changes says so, because a browser shows a page no comments: a page that hears nothing for longer has
+/// lost its connection.
+const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// After the store failed.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -80,8 +84,10 @@ impl Reader {
                 return Some((event, self));
             }
             let after = self.after;
-            if self.seen.wait_for(|seen| *seen != after).await.is_err() {
-                return None;
+            match timeout(ALIVE_INTERVAL, self.seen.wait_for(|seen| *seen != after)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) => return None,
+                Err(_) => return Some((mark("alive", after), self)),
             }
             tokio::time::sleep(GATHER).await;
             let newest = *self.seen.borrow();
