@@ -84,9 +84,10 @@ impl Reader {
                 return Some((event, self));
             }
             let after = self.after;
-            match timeout(ALIVE_INTERVAL, self.seen.wait_for(|seen| *seen != after)).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(_)) => return None,
+            let next = timeout(ALIVE_INTERVAL, self.seen.wait_for(|seen| *seen != after)).await;
+            match next.map(|seen| seen.is_ok()) {
+                Ok(true) => {}
+                Ok(false) => return None,
                 Err(_) => return Some((mark("alive", after), self)),
             }
             tokio::time::sleep(GATHER).await;
