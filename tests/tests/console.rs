@@ -369,7 +369,7 @@ fn an_engine_that_another_one_changed_is_not_overwritten() {
             json!({ "name": "ds", "plugin": "dolphinscheduler", "config": config, "secrets": secrets });
         lake.server.post("/api/v1/engines", &form).data();
         let shown = client.get(path);
-        let tag = shown.header("ETag").expect("a tag").to_owned();
+        let tag = shown.header("etag").expect("a tag").to_owned();
         assert_eq!(shown.data()["config"]["projectName"], "mine");
         let put = |project: &str| {
             let config = json!({ "baseUrl": config["baseUrl"], "projectName": project, "tenant": "default" });

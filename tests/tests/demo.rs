@@ -144,6 +144,9 @@ fn every_list_has_something_to_show() {
                 let runs = list(&lake, &format!("/api/v1/workflows/{}/runs", id_of(area)));
                 target = target.replace("{instanceId}", runs[0]["instanceId"].as_str().expect("an id"));
             }
+            if area == "engines" {
+                target = target.replace("{name}", "local");
+            }
             assert!(!target.contains('{'), "{operation}");
             if area == "lineage" {
                 target += &format!("?tableId={}", id_of("tables"));
