@@ -91,10 +91,11 @@ export function useFormat() {
       /** With the zone, where that is known. */
       exact: (text: string) => (timeZone === undefined ? time(text) : `${time(text)} ${timeZone}`),
       day: (text: string) => time(text).slice(0, 10),
-      /** Of an instant: "3 minutes ago". */
+      /** Of an instant that has passed: "3 minutes ago". */
       ago: (text: string) => {
         if (!isInstant(text)) return text;
-        const seconds = (new Date(text).getTime() - Date.now()) / 1000;
+        // The reader's clock may be behind the server's.
+        const seconds = Math.min(0, (new Date(text).getTime() - Date.now()) / 1000);
         const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
         for (const [unit, length] of units) {
           if (Math.abs(seconds) >= length) return relative.format(Math.round(seconds / length), unit);

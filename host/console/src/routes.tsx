@@ -1,8 +1,10 @@
 /** The pages and their addresses. Each loads when it is opened. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { type Failed, unreachable } from "./api/client";
 import { NotFound } from "./shell/NotFound";
 import { PageFailed } from "./shell/PageFailed";
 import { Shell } from "./shell/Shell";
+import { Loading } from "./ui/page";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
@@ -34,18 +36,42 @@ const pages = [
   page("/settings", () => import("./pages/admin/SettingsPage")),
 ] as const;
 
-function page(path: string, load: () => Promise<{ default: () => React.ReactNode }>) {
+type Load = () => Promise<{ default: () => React.ReactNode }>;
+
+function page(path: string, load: Load) {
   return createRoute({
     getParentRoute: () => root,
     path,
     validateSearch: anySearch,
-    component: lazyRouteComponent(load),
+    component: lazyRouteComponent(onceFailed(load)),
     errorComponent: PageFailed,
   });
 }
 
+/**
+ * A page whose code did not come is not asked for again: the browser may remember the failure, and a style is asked for
+ * only once. `PageFailed` loads the whole window again when the server answers.
+ */
+function onceFailed(load: Load): Load {
+  let failure: Failed | undefined;
+  return async () => {
+    if (failure) throw failure;
+    try {
+      return await load();
+    } catch (reason) {
+      failure = unreachable(reason);
+      throw failure;
+    }
+  };
+}
+
+/** While the code of a page loads; not at once, so that a quick one does not flicker. */
+const PENDING_MS = 300;
+
 export const router = createRouter({
   routeTree: root.addChildren([...pages]),
   defaultPreload: "intent",
+  defaultPendingMs: PENDING_MS,
+  defaultPendingComponent: () => <div className="page"><Loading /></div>,
   scrollRestoration: true,
 });

@@ -1,6 +1,7 @@
 /** The interface of the server, typed by its own description. */
 import createClient from "openapi-fetch";
 import { parseExactly } from "./exact";
+import { once } from "./once";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -8,7 +9,22 @@ export type Schemas = components["schemas"];
 /** A change that the browser sends by a cookie is accepted only with this header, which no other site can send. */
 export const CONSOLE_HEADER = { "X-Lakeport-Console": "1" };
 
-export const api = createClient<paths>({ baseUrl: window.location.origin, headers: CONSOLE_HEADER });
+/** The server gives up first, with an answer. */
+const ANSWER_MARGIN_MS = 15_000;
+let answerMaxMs = 60_000;
+
+/** After so long, and a little more, a request without an answer counts as lost. */
+export function setAnswerMax(seconds: number): void {
+  answerMaxMs = 1_000 * seconds + ANSWER_MARGIN_MS;
+}
+
+export const api = createClient<paths>({
+  baseUrl: window.location.origin,
+  headers: CONSOLE_HEADER,
+  fetch: (request) => fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(answerMaxMs)]) }),
+});
+
+api.use(once);
 
 api.use({
   // The browser would leave such a part out of the path, or the one before it, and ask for something else.

@@ -6,6 +6,8 @@ import { meQuery } from "./me";
 /** The data of an event; without a topic: read everything again. Without an id: any of the topic. */
 interface Told {
   seq: number;
+  /** The stream begins here, and nothing changed. */
+  isReady?: boolean;
   topic?: string;
   id?: string | null;
 }
@@ -29,6 +31,8 @@ const GATHER_MAX_MS = 2_000;
 /** The pauses before a stream that was refused is opened again: the first, and the longest. */
 const AGAIN_MS = 1_000;
 const AGAIN_MAX_MS = 30_000;
+/** The server sends `alive` far more often. A stream that is silent for longer than this is dead. */
+const SILENCE_MS = 45_000;
 
 /** Only one tab of the browser reads the stream, and tells the others: a browser has few connections to a server. */
 const LOCK = "lakeport.events";
@@ -55,7 +59,7 @@ export function useLive(isSignedIn: boolean): void {
         return;
       }
       seen = told.seq;
-      tell(told);
+      if (!told.isReady) tell(told);
     };
     channel.onmessage = (message: MessageEvent<Told | null>) => take(message.data);
     const lead = () => follow(() => seen, (told) => {
@@ -114,7 +118,7 @@ function shows({ queryKey: [first, second], meta }: Query, { topic, id }: Told):
 
 /**
  * Reads the stream until the page is left; null tells that it broke. A browser reconnects by itself, but not to a server
- * that refuses it once.
+ * that refuses it once, and it does not notice a connection that is dead.
  */
 function follow(seen: () => number | undefined, take: (told: Told | null) => void, ended: AbortSignal): Promise<void> {
   // The lock may be given after the page was left.
@@ -122,18 +126,43 @@ function follow(seen: () => number | undefined, take: (told: Told | null) => voi
   return new Promise((done) => {
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let silence: ReturnType<typeof setTimeout> | undefined;
+    let heardAt = 0;
     let pause = AGAIN_MS;
+    const alive = () => {
+      heardAt = Date.now();
+      clearTimeout(silence);
+      silence = setTimeout(reopen, SILENCE_MS);
+    };
+    const reopen = () => {
+      source?.close();
+      clearTimeout(timer);
+      take(null);
+      open();
+    };
+    // Timers stand still while the machine sleeps.
+    const look = () => {
+      if (Date.now() - heardAt > SILENCE_MS) reopen();
+    };
     const open = () => {
+      alive();
       const after = seen();
       source = new EventSource(after === undefined ? "/api/v1/events" : `/api/v1/events?after=${after}`);
-      const heard = (event: MessageEvent<string>) => take(JSON.parse(event.data) as Told);
+      const heard = (event: MessageEvent<string>) => {
+        alive();
+        take(JSON.parse(event.data) as Told);
+      };
       for (const kind of ["changed", "deleted", "everything"]) source.addEventListener(kind, heard);
-      source.addEventListener("ready", () => {
+      source.addEventListener("alive", alive);
+      source.addEventListener("ready", (event: MessageEvent<string>) => {
+        alive();
         pause = AGAIN_MS;
+        take({ seq: (JSON.parse(event.data) as Told).seq, isReady: true });
       });
       source.addEventListener("error", () => {
         take(null);
         if (source?.readyState !== EventSource.CLOSED) return;
+        clearTimeout(silence);
         timer = setTimeout(open, pause);
         pause = Math.min(pause * 2, AGAIN_MAX_MS);
       });
@@ -141,8 +170,11 @@ function follow(seen: () => number | undefined, take: (told: Told | null) => voi
     ended.addEventListener("abort", () => {
       source?.close();
       clearTimeout(timer);
+      clearTimeout(silence);
       done();
     });
+    for (const kind of ["online", "pageshow"]) window.addEventListener(kind, look, { signal: ended });
+    document.addEventListener("visibilitychange", look, { signal: ended });
     open();
   });
 }

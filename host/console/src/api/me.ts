@@ -1,6 +1,6 @@
 /** The caller, and what its role may do. */
 import { type QueryClient, useQuery } from "@tanstack/react-query";
-import { api, data, Failed, type Schemas } from "./client";
+import { api, data, Failed, type Schemas, setAnswerMax } from "./client";
 import { OPERATIONS } from "./operations";
 
 export type Operation = keyof typeof OPERATIONS;
@@ -14,6 +14,7 @@ export const meQuery = {
   queryKey: ["me"],
   queryFn: async ({ client }: { client: QueryClient }): Promise<Caller> => {
     const me = await data(api.GET("/api/v1/me"));
+    setAnswerMax(me.limits.requestTimeoutSeconds);
     const before = client.getQueryData<Caller>(["me"]);
     if (!before || !isOther(before, me)) return { ...me, turn: before?.turn ?? 0 };
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "me" });

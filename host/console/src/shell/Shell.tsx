@@ -2,7 +2,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { Failed } from "../api/client";
 import { useLive } from "../api/live";
 import { forgetTyped, isSignedOut, meQuery, useMay, useMe } from "../api/me";
 import { queries } from "../api/query";
@@ -11,19 +10,23 @@ import { ServerZone, useLanguage, useTexts } from "../i18n";
 import { Button, Dialog, IconButton } from "../ui/controls";
 import { Icon } from "../ui/icons";
 import { Failure, Loading } from "../ui/page";
+import { isAway } from "./away";
 import { PLACES, type Place } from "./places";
 import { SignIn, SignInAgain } from "./SignIn";
 import { TEXTS } from "./texts";
 import { useTheme } from "./theme";
+import { tellWindows, useOtherWindows } from "./windows";
+
+/** The button that opens the navigation on a narrow page. */
+const MENU = "menu";
 
 /** How often a server that is away is asked. */
 const AWAY_MS = 2_000;
 
-const isAway = (error: unknown) => error instanceof Failed && error.status === 0;
-
 export function Shell() {
   const me = useQuery({ ...meQuery, refetchInterval: ({ state }) => (isAway(state.error) ? AWAY_MS : false) });
   useRecovery(me.error === null);
+  useOtherWindows(me.data !== undefined);
   if (me.data) {
     return (
       <>
@@ -58,10 +61,12 @@ function Frame({ error }: { error: unknown }) {
   const places = PLACES.filter((place) => may(place.needs));
   const path = useLocation({ select: (location) => location.pathname });
   useEffect(() => setOpen(false), [path]);
+  useEscape(isOpen, () => setOpen(false));
   useLive(!isSignedOut(error));
   useKeyboard(places, () => setHelpOpen(true));
   const leave = async () => {
     await signOut().catch(() => undefined);
+    tellWindows();
     queries.clear();
     forgetTyped();
     window.location.assign("/");
@@ -70,10 +75,11 @@ function Frame({ error }: { error: unknown }) {
     <div className="shell">
       <a className="skip" href="#content">{t.skip}</a>
       <div className="topbar">
-        <Button kind="quiet" icon="menu" aria-label={t.menu} onPress={() => setOpen(!isOpen)} />
+        <Button id={MENU} kind="quiet" icon="menu" aria-label={t.menu} aria-expanded={isOpen} onPress={() => setOpen(!isOpen)} />
         <span className="strong">Lakeport</span>
       </div>
-      <aside className={isOpen ? "side open" : "side"} onClick={(event) => event.target === event.currentTarget && setOpen(false)}>
+      {isOpen && <div className="shade" aria-hidden="true" onClick={() => setOpen(false)} />}
+      <aside className={isOpen ? "side open" : "side"}>
         <Link to="/" className="brand"><img src="/icon.svg" alt="" />Lakeport</Link>
         <nav aria-label={t.menu} className="places">
           {([null, "data", "work", "platform"] as const).map((group) => {
@@ -136,6 +142,20 @@ function LocalEnded() {
       <div><p>{t.localEnded}</p><Button onPress={signInAtStart}>{t.signIn}</Button></div>
     </div>
   );
+}
+
+/** Escape closes the navigation of a narrow page, and leaves the focus on its button. */
+function useEscape(isOpen: boolean, close: () => void) {
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      close();
+      document.getElementById(MENU)?.focus();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [isOpen, close]);
 }
 
 /** How long `g` waits for its letter, in milliseconds. */

@@ -1,16 +1,18 @@
 /** The sign-in: at the issuer where there is one, or by a token, which the server keeps in a cookie. */
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { Dialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import { meQuery } from "../api/me";
 import { queries } from "../api/query";
 import { forgetSignInFailure, issuerUrl, signIn, signInFailure, waysQuery } from "../api/session";
 import { useTexts } from "../i18n";
 import { Actions, Button, TextField } from "../ui/controls";
+import { Form } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Failure, Loading } from "../ui/page";
 import { TEXTS } from "./texts";
+import { tellWindows } from "./windows";
 
 export function SignIn() {
   const t = useTexts(TEXTS);
@@ -88,12 +90,12 @@ function ByToken({ isOnly }: { isOnly: boolean }) {
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setBusy(true);
     setError(null);
     try {
       await signIn(token.trim());
+      tellWindows();
       forgetSignInFailure();
       await queries.invalidateQueries({ queryKey: meQuery.queryKey });
     } catch (reason) {
@@ -103,12 +105,12 @@ function ByToken({ isOnly }: { isOnly: boolean }) {
     }
   };
   return (
-    <form className="stack" onSubmit={(event) => void submit(event)}>
+    <Form isBusy={isBusy} onSubmit={submit}>
       <TextField label={t.token} type="password" value={token} onChange={setToken} hint={t.tokenHint} isRequired autoFocus={isOnly} />
       <Failure error={error} />
       <Actions>
         <Button type="submit" kind={isOnly ? "primary" : "plain"} isBusy={isBusy} isDisabled={token.trim() === ""}>{t.signIn}</Button>
       </Actions>
-    </form>
+    </Form>
   );
 }

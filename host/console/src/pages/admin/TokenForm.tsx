@@ -1,13 +1,14 @@
 /** Makes a token: name, role, data sources, scope, expiry. */
-import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useBlocker } from "@tanstack/react-router";
+import { useRef, useState } from "react";
 import { Radio, RadioGroup } from "react-aria-components";
 import { api, data, type Schemas } from "../../api/client";
 import { datasourcesQuery } from "../../api/datasources";
 import { useMe } from "../../api/me";
-import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Checkbox, Dialog, Select, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure, Loaded } from "../../ui/page";
 import { TEXTS } from "./texts";
 
@@ -30,11 +31,23 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
   const [expiresAt, setExpiresAt] = useState("");
   const [isChecked, setChecked] = useState(false);
   const sources = useQuery(datasourcesQuery);
-  const create = useChange((body: Schemas["CreateToken"]) => data<CreatedToken>(api.POST("/api/v1/tokens", { body })), []);
+  // The text comes once, with the answer: until then the page is not left.
+  const isMaking = useRef(false);
+  useBlocker({ shouldBlockFn: () => isMaking.current, enableBeforeUnload: () => isMaking.current });
+  const create = useMutation({
+    mutationFn: async (body: Schemas["CreateToken"]) => {
+      isMaking.current = true;
+      try {
+        return await data<CreatedToken>(api.POST("/api/v1/tokens", { body }));
+      } finally {
+        isMaking.current = false;
+      }
+    },
+    onSuccess: onCreated,
+  });
   const isUnchosen = isBound && chosen.size === 0;
 
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setChecked(true);
     if (isUnchosen) return;
     create.mutate({
@@ -42,12 +55,12 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
       ...(isBound ? { datasources: [...chosen] } : {}),
       ...(scope === "" ? {} : { scopes: [scope] }),
       ...(expiresAt.trim() === "" ? {} : { expiresAt: expiresAt.trim() }),
-    }, { onSuccess: onCreated });
+    });
   };
   const turn = (source: string, on: boolean) => setChosen(new Set(on ? [...chosen, source] : [...chosen].filter((one) => one !== source)));
   return (
-    <Dialog title={t.add} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit} noValidate>
+    <Dialog title={t.add} isOpen isBusy={create.isPending} onClose={onClose}>
+      <Form onSubmit={submit} isBusy={create.isPending}>
         {isLocal && <div className="note"><p>{t.localNote}</p></div>}
         <TextField label={t.name} value={name} onChange={setName} hint={t.nameHint} error={errorOf(create.error, "name")} maxLength={100} isRequired autoFocus />
         <Select label={t.role} value={role} onChange={setRole} choices={ROLES.map((one) => ({ value: one, label: t.roles[one] ?? one }))} />
@@ -80,10 +93,10 @@ export function TokenForm({ isLocal, onClose, onCreated }: { isLocal: boolean; o
         </div>
         <Failure error={create.error} shown={["name", "expiresAt"]} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={create.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={create.isPending} isDisabled={name.trim() === ""}>{t.create}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

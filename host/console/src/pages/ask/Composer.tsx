@@ -2,6 +2,7 @@
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect } from "react";
 import { useFormat, useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Failure } from "../../ui/page";
 import { QUESTION_MAX } from "./send";
 import { TEXTS } from "./texts";
@@ -9,7 +10,7 @@ import { TEXTS } from "./texts";
 const HEIGHT_MAX_PX = 260;
 
 export function Composer({ value, onChange, onSend, isSending, error, placeholder, field, children }: {
-  value: string; onChange: (value: string) => void; onSend: () => void; isSending: boolean; error: unknown; placeholder: string;
+  value: string; onChange: (value: string) => void; onSend: () => unknown; isSending: boolean; error: unknown; placeholder: string;
   field: RefObject<HTMLTextAreaElement | null>;
   /** Beside the button. */
   children?: ReactNode;
@@ -33,10 +34,7 @@ export function Composer({ value, onChange, onSend, isSending, error, placeholde
     element.style.blockSize = `${Math.min(element.scrollHeight, HEIGHT_MAX_PX)}px`;
   }, [value, field]);
   return (
-    <form className="ask-composer" onSubmit={(event) => {
-      event.preventDefault();
-      if (canSend) onSend();
-    }}>
+    <Form className="ask-composer" isBusy={isSending} onSubmit={() => canSend && onSend()}>
       <Failure error={error} />
       <div className="ask-field">
         <textarea ref={field} rows={1} aria-label={t.question} placeholder={placeholder} value={value} readOnly={isSending} data-search=""
@@ -47,7 +45,7 @@ export function Composer({ value, onChange, onSend, isSending, error, placeholde
             // While a Chinese input method composes, Enter takes its word. Safari says so by the code alone.
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing || event.keyCode === 229) return;
             event.preventDefault();
-            if (canSend) onSend();
+            event.currentTarget.form?.requestSubmit();
           }} />
         <div className="ask-field-foot">
           {children}
@@ -57,6 +55,6 @@ export function Composer({ value, onChange, onSend, isSending, error, placeholde
           <Button type="submit" kind="primary" icon="up" aria-label={t.send} isBusy={isSending} isDisabled={!canSend} />
         </div>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -99,7 +99,7 @@ function Turns({ topic }: { topic: Topic }) {
         {count === 0 && !isPending && <Empty icon="ask" title={t.noMessages}>{t.noMessagesNext}</Empty>}
       </div>
       {mayAsk && (
-        <Composer value={text} onChange={change} onSend={() => void ask(text.trim(), true)} isSending={sending !== null} error={sendError}
+        <Composer value={text} onChange={change} onSend={() => ask(text.trim(), true)} isSending={sending !== null} error={sendError}
           placeholder={next ? t.askNext : t.askMore} field={field} />
       )}
     </>

@@ -5,6 +5,7 @@ import { api, bare, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useTexts } from "../../i18n";
 import { Button, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Failure } from "../../ui/page";
 import { TEXTS } from "./texts";
 import { type Answer, useRated } from "./topics";
@@ -36,23 +37,20 @@ export function Rating({ topicId, answer }: { topicId: string; answer: Answer })
   };
   return (
     <>
-      <Button kind="quiet" icon="good" aria-label={t.good} aria-pressed={given?.rating === "up"} onPress={() => void press("up")} />
-      <Button kind="quiet" icon="bad" aria-label={t.bad} aria-pressed={given?.rating === "down"} onPress={() => void press("down")} />
+      <Button kind="quiet" icon="good" aria-label={t.good} aria-pressed={given?.rating === "up"} isBusy={rate.isPending} onPress={() => void press("up")} />
+      <Button kind="quiet" icon="bad" aria-label={t.bad} aria-pressed={given?.rating === "down"} isBusy={rate.isPending} onPress={() => void press("down")} />
       {given && !isCommenting && (
         <span className="small ask-given">
           {given.rating === "up" ? t.ratedGood : t.ratedBad}{given.comment && `: “${given.comment}”`}
         </span>
       )}
       {isCommenting && (
-        <form className="ask-comment" onSubmit={(event) => {
-          event.preventDefault();
-          void say();
-        }}>
+        <Form className="ask-comment" isBusy={rate.isPending} onSubmit={say}>
           <TextField label={t.comment} isLabelHidden placeholder={given?.rating === "down" ? t.whatIsWrong : t.whatIsGood} value={comment}
             onChange={setComment} maxLength={2_000} autoFocus />
           <Button type="submit" isBusy={rate.isPending}>{t.saveComment}</Button>
           <Button kind="quiet" onPress={() => setCommenting(false)}>{t.noComment}</Button>
-        </form>
+        </Form>
       )}
       {rate.error && <div className="ask-wide"><Failure error={rate.error} /></div>}
     </>

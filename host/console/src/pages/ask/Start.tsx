@@ -42,9 +42,12 @@ export function Start() {
     keepDraft(PLACE, value);
   };
   const isRestricted = choices.datasources?.length === 0;
-  const ask = async (content: string) => {
-    change("");
-    if (!(await begin(content, choices))) change(content);
+  const ask = async (content: string, isTyped: boolean) => {
+    if (isTyped) change("");
+    if (await begin(content, choices)) return;
+    // What was not sent goes back to where it can be sent from, unless another text is there.
+    setText((now) => now || content);
+    keepDraft(PLACE, keptDraft(PLACE) || content);
   };
   if (!may("createTopic") || !may("deliverMessage")) return <h1>{t.title}</h1>;
   return (
@@ -55,14 +58,14 @@ export function Start() {
           <p className="lead">{t.startLead}</p>
         </header>
       ) : <Question text={sending} note={t.sending} />}
-      <Composer value={text} onChange={change} onSend={() => !isRestricted && void ask(text.trim())} isSending={sending !== null} error={error}
+      <Composer value={text} onChange={change} onSend={() => !isRestricted && ask(text.trim(), true)} isSending={sending !== null} error={error}
         placeholder={t.askFirst} field={field}>
         <Button kind="quiet" icon="settings" aria-expanded={isOptionsOpen} onPress={() => setOptionsOpen(!isOptionsOpen)}>
           <span className="ask-chosen">{chosen}</span>
         </Button>
       </Composer>
       {isOptionsOpen && sending === null && <Options value={choices} onChange={setChoices} />}
-      {sending === null && <Examples isDisabled={isRestricted ?? false} onAsk={(content) => void ask(content)} />}
+      {sending === null && <Examples isDisabled={isRestricted ?? false} onAsk={(content) => void ask(content, false)} />}
     </div>
   );
 }

@@ -1,13 +1,14 @@
 /** What can be done with a topic: rename it, change what it may use, delete it. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, bare, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Confirm } from "../../ui/confirm";
 import { Actions, Button, Dialog, Menu, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure } from "../../ui/page";
 import { Options } from "./Options";
 import { keepDraft } from "./send";
@@ -61,20 +62,17 @@ function Rename({ topic, onClose }: { topic: Topic; onClose: () => void }) {
   const t = useTexts(TEXTS);
   const [title, setTitle] = useState(topic.title);
   const update = useUpdate(topic);
-  const save = (event: FormEvent) => {
-    event.preventDefault();
-    update.mutate({ title: title.trim() }, { onSuccess: onClose });
-  };
+  const save = () => update.mutate({ title: title.trim() }, { onSuccess: onClose });
   return (
-    <Dialog title={t.rename} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={save}>
+    <Dialog title={t.rename} isOpen isBusy={update.isPending} onClose={onClose}>
+      <Form isBusy={update.isPending} onSubmit={save}>
         <TextField label={t.topicTitle} value={title} onChange={setTitle} error={errorOf(update.error, "title")} maxLength={500} isRequired autoFocus />
         <Failure error={update.error} shown={["title"]} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={update.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={update.isPending} isDisabled={title.trim() === ""}>{t.save}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -84,11 +82,11 @@ function Change({ topic, onClose }: { topic: Topic; onClose: () => void }) {
   const [choices, setChoices] = useState({ datasources: topic.datasources, model: topic.model });
   const update = useUpdate(topic);
   return (
-    <Dialog title={t.options} isOpen onClose={onClose}>
+    <Dialog title={t.options} isOpen isBusy={update.isPending} onClose={onClose}>
       <Options value={choices} onChange={setChoices} />
       <Failure error={update.error} />
       <Actions>
-        <Button onPress={onClose}>{t.cancel}</Button>
+        <Button isDisabled={update.isPending} onPress={onClose}>{t.cancel}</Button>
         <Button kind="primary" isBusy={update.isPending} isDisabled={choices.datasources?.length === 0}
           onPress={() => update.mutate(choices, { onSuccess: onClose })}>{t.save}</Button>
       </Actions>

@@ -84,8 +84,8 @@ class Log {
       } catch (reason) {
         if (signal.aborted) return;
         const error = reason instanceof Failed ? reason : unreachable(reason);
-        // A refusal stays one; a busy or absent server may come back.
-        if (error.status >= 400 && error.status < 500 && error.status !== 429) {
+        // A refusal stays one; a busy or absent server may come back, and the caller may sign in again.
+        if (error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) {
           this.set({ phase: "ended", error });
           return;
         }

@@ -23,7 +23,6 @@ export interface Sent {
 /** Sends questions to a topic. `sending` is the one on its way, `sent` those that the server took since the page is open. */
 export function useSend(topicId: string) {
   const client = useQueryClient();
-  const attempt = useAttempt();
   const [sending, setSending] = useState<string | null>(null);
   const [sent, setSent] = useState<readonly Sent[]>([]);
   const [error, setError] = useState<unknown>(null);
@@ -35,8 +34,7 @@ export function useSend(topicId: string) {
     setSending(content);
     setError(null);
     try {
-      const { task_id: taskId } = await deliver(topicId, content, attempt(content));
-      attempt(null);
+      const { task_id: taskId } = await deliver(topicId, content);
       if (isIdle) readAhead(taskId);
       // Together: the question is shown once.
       setSent((before) => [...before, { taskId, content }]);
@@ -54,7 +52,6 @@ export function useSend(topicId: string) {
 
 /** Makes a topic of its first question. A second try uses the topic that the first one made. */
 export function useBegin(onBegun: (topic: Topic, taskId: string, content: string) => void) {
-  const attempt = useAttempt();
   const made = useRef<Topic | null>(null);
   const [sending, setSending] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -67,7 +64,7 @@ export function useBegin(onBegun: (topic: Topic, taskId: string, content: string
         ? await bare(api.PUT("/api/v1/nl2sql/topics/{topic_id}", { params: { path: { topic_id: made.current.topic_id } }, body }))
         : await bare(api.POST("/api/v1/nl2sql/topics", { body }));
       made.current = topic;
-      const { task_id: taskId } = await deliver(topic.topic_id, content, attempt(content));
+      const { task_id: taskId } = await deliver(topic.topic_id, content);
       readAhead(taskId);
       onBegun(topic, taskId, content);
       return true;
@@ -80,28 +77,8 @@ export function useBegin(onBegun: (topic: Topic, taskId: string, content: string
   return { begin, sending, error };
 }
 
-const deliver = (topicId: string, content: string, key: string) =>
-  bare(api.POST("/api/v1/nl2sql/tasks/deliver-message", {
-    body: { topic_id: topicId, content }, params: { header: { "Idempotency-Key": key } },
-  }));
-
-/**
- * The key of an attempt: a second one with the same text has the same, so that the server does not answer a question
- * twice whose first answer got lost.
- */
-function useAttempt() {
-  const last = useRef<{ content: string; key: string } | null>(null);
-  return (content: string | null): string => {
-    if (content === null) last.current = null;
-    else if (last.current?.content !== content) last.current = { content, key: newKey() };
-    return last.current?.key ?? "";
-  };
-}
-
-/** `crypto.randomUUID` exists only on pages that came over TLS or from this machine. */
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+const deliver = (topicId: string, content: string) =>
+  bare(api.POST("/api/v1/nl2sql/tasks/deliver-message", { body: { topic_id: topicId, content } }));
 
 export function titleOf(question: string): string {
   const line = question.trim().split(/\s*\n/)[0]!.replace(/\s+/g, " ");

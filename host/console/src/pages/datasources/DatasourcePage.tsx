@@ -12,6 +12,7 @@ import { Button, Menu, Tabs } from "../../ui/controls";
 import { Confirm } from "../../ui/confirm";
 import { Icon } from "../../ui/icons";
 import { marked } from "../../ui/marks";
+import { useMounted } from "../../ui/mounted";
 import { Code, Facts, Failure, Loaded, Loading, Page, Section, Tag, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import type { Tagged } from "../tables/api";
@@ -48,6 +49,7 @@ function Shown({ read, failure }: { read: Tagged<Datasource>; failure: unknown }
   const sync = useSync(source.id);
   const dialect = useQuery(dialectsQuery).data?.find((plugin) => plugin.name === source.kind);
   const test = useMutation({ mutationFn: () => data(api.POST("/api/v1/datasources/{id}/test", { params: { path } })) });
+  const isMounted = useMounted();
   const [isDeleting, setDeleting] = useState(false);
   const [inUse, setInUse] = useState<Failed | null>(null);
   const isOwn = isBuiltIn(source);
@@ -61,13 +63,13 @@ function Shown({ read, failure }: { read: Tagged<Datasource>; failure: unknown }
       setInUse(reason);
       return;
     }
-    await navigate({ to: "/datasources" });
+    if (isMounted.current) await navigate({ to: "/datasources" });
     queries.removeQueries({ queryKey: ["datasources", source.id] });
     await queries.invalidateQueries({ queryKey: ["datasources"] });
   };
   const tabs = [
     { id: "overview", title: t.overview, content: <Overview source={source} title={dialect?.title ?? source.kind} /> },
-    ...(isOwn ? [] : [{ id: "sync", title: t.sync, content: <SyncTab source={source} sync={sync} /> }]),
+    ...(isOwn ? [] : [{ id: "sync", title: t.sync, content: <SyncTab read={read} sync={sync} /> }]),
     { id: "databases", title: t.databases, content: <Databases source={source} /> },
     ...(may("updateDatasource") && !isOwn ? [{ id: "settings", title: t.settings, content: <Settings read={read} /> }] : []),
   ];

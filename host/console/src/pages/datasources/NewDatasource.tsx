@@ -1,12 +1,13 @@
 /** A new data source, which can be tested before it is stored. */
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Failure } from "../../ui/page";
 import { Members, useShown } from "./Members";
 import { Tested } from "./Tested";
@@ -33,14 +34,13 @@ export function NewDatasource({ onClose }: { onClose: () => void }) {
     setValues(next);
   };
   const shown = useShown(values, false);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     save.mutate(values, { onSuccess: ({ id }) => void navigate({ to: `/datasources/${id}` }) });
   };
   const isReady = values.name.trim() !== "" && values.kind !== "" && !test.isPending && !save.isPending;
   return (
     <Dialog title={t.add} isOpen isBusy={save.isPending} onClose={onClose}>
-      <form noValidate className="stack" onSubmit={submit}>
+      <Form onSubmit={submit} isBusy={save.isPending}>
         <Members values={values} onChange={change} error={error} isStored={false}
           badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
         {tested?.data && <Tested test={tested.data} />}
@@ -55,7 +55,7 @@ export function NewDatasource({ onClose }: { onClose: () => void }) {
           )}
           <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={!isReady}>{tested?.data ? t.save : t.saveUntested}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,13 +1,15 @@
 /** Changes a data source. */
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { queries } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { useLeaving } from "../../ui/leaving";
 import { Failure, Section } from "../../ui/page";
 import { ifMatch, isStale, tagged, type Tagged } from "../tables/api";
+import { Locked } from "../tables/Locked";
 import { Members, useShown } from "./Members";
 import { TEXTS } from "./texts";
 import { BadOptions, bodyOf, type Datasource, type Values, valuesOf } from "./values";
@@ -33,14 +35,15 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
     setValues(next);
     setSaved(false);
   };
-  const takeStanding = ({ value, tag }: Tagged<Datasource>, typed: Values) => {
+  // What others changed is shown; a value that was typed here stays.
+  const takeStanding = async () => {
+    const { value, tag } = await queries.fetchQuery({ ...datasourceQuery(id), staleTime: 0 });
     const standing = valuesOf(value);
-    const changed = Object.entries(typed).filter(([member, one]) => began.values[member as keyof Values] !== one);
+    const changed = Object.entries(values).filter(([member, one]) => began.values[member as keyof Values] !== one);
     setBegan({ values: standing, tag });
     setValues({ ...standing, ...Object.fromEntries(changed) });
   };
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setBusy(true);
     setError(null);
     try {
@@ -54,8 +57,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
       }
       setSaved(true);
     } catch (reason) {
-      setError(reason);
-      if (isStale(reason)) takeStanding(await queries.fetchQuery({ ...datasourceQuery(id), staleTime: 0 }), values);
+      setError(isStale(reason) ? await takeStanding().then(() => reason, (failure: unknown) => failure) : reason);
     } finally {
       setBusy(false);
     }
@@ -65,16 +67,18 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
   return (
     <Section title={t.settings}>
       {leaving}
-      <form noValidate className="stack datasources-form" onSubmit={(event) => void submit(event)}>
-        <Members values={values} onChange={change} error={error} isStored
-          badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
+      <Form onSubmit={submit} isBusy={isBusy} className="stack datasources-form">
+        <Locked isBusy={isBusy} className="stack datasources-members">
+          <Members values={values} onChange={change} error={error} isStored
+            badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
+        </Locked>
         {isStale(error) && <p className="note" role="alert"><Icon name="warning" />{t.changedMeanwhile}</p>}
         {isPlain && <Failure error={error} shown={shown} />}
         {isSaved && <p className="note" role="status"><Icon name="check" />{t.saved}</p>}
         <Actions>
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={values.name.trim() === ""}>{isStale(error) ? t.overwrite : t.save}</Button>
         </Actions>
-      </form>
+      </Form>
     </Section>
   );
 }

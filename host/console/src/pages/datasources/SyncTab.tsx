@@ -1,15 +1,21 @@
 /** Reads the tables of a data source into the catalogue, and says what was different. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
 import { queries, useChange } from "../../api/query";
 import { useFormat, useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
+import { Form } from "../../ui/form";
+import { Icon } from "../../ui/icons";
+import { useLeaving } from "../../ui/leaving";
 import { marked } from "../../ui/marks";
 import { Empty, errorOf, Facts, Failure, Progress, Section, State, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
+import { ifMatch, isStale, type Tagged } from "../tables/api";
+import { Locked } from "../tables/Locked";
+import { datasourceQuery } from "./Settings";
 import { SyncCron } from "./SyncCron";
 import { type Sync, syncQuery } from "./sync-query";
 import { TEXTS } from "./texts";
@@ -44,10 +50,11 @@ export function useSync(id: number) {
   return { start, cancel, last, isRunning: isRunning || start.isPending };
 }
 
-export function SyncTab({ source, sync }: { source: Datasource; sync: ReturnType<typeof useSync> }) {
+export function SyncTab({ read, sync }: { read: Tagged<Datasource>; sync: ReturnType<typeof useSync> }) {
   const t = useTexts(TEXTS);
   const may = useMay();
   const { start, cancel, last, isRunning } = sync;
+  const source = read.value;
   const shown = last.data;
   return (
     <>
@@ -65,7 +72,7 @@ export function SyncTab({ source, sync }: { source: Datasource; sync: ReturnType
         {shown === null && !isRunning && <Empty icon="refresh" title={t.neverSynced}>{t.neverSyncedLead}</Empty>}
         {shown && !(start.isPending && shown.state !== "running") && <Outcome sync={shown} source={source} />}
       </Section>
-      <Timetable key={source.syncCron} source={source} />
+      <Timetable read={read} />
     </>
   );
 }
@@ -109,34 +116,54 @@ function Outcome({ sync, source }: { sync: Sync; source: Datasource }) {
   );
 }
 
-function Timetable({ source }: { source: Datasource }) {
+/** What was typed, and over what. */
+interface Edit {
+  cron: string;
+  over: Tagged<Datasource>;
+}
+
+function Timetable({ read }: { read: Tagged<Datasource> }) {
   const t = useTexts(TEXTS);
   const may = useMay();
-  const [cron, setCron] = useState(source.syncCron ?? "");
-  const save = useChange(
-    (syncCron: string) => data(api.PUT("/api/v1/datasources/{id}", {
-      params: { path: { id: source.id } }, body: { syncCron: syncCron.trim() === "" ? null : syncCron.trim() },
-    })),
-    [["datasources"]],
-  );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate(cron);
-  };
+  const source = read.value;
+  const stands = source.syncCron ?? "";
+  const [edit, setEdit] = useState<Edit | null>(null);
+  const cron = edit?.cron ?? stands;
+  const isDirty = cron.trim() !== stands;
+  const leaving = useLeaving(isDirty);
+  const save = useChange(async ({ cron, over }: Edit) => {
+    const put = (tag: string | undefined) => data(api.PUT("/api/v1/datasources/{id}", {
+      params: { path: { id: source.id }, header: ifMatch(tag) }, body: { syncCron: cron.trim() === "" ? null : cron.trim() },
+    }));
+    try {
+      return await put(over.tag);
+    } catch (reason) {
+      if (!isStale(reason)) throw reason;
+      const now = await queries.fetchQuery({ ...datasourceQuery(source.id), staleTime: 0 });
+      // Something else of it changed, as with each synchronization: this is still what was typed over.
+      if (now.value.syncCron === over.value.syncCron) return put(now.tag);
+      setEdit({ cron, over: now });
+      throw reason;
+    }
+  }, [["datasources"]]);
   return (
     <Section title={t.timetable}>
+      {leaving}
       <Facts facts={[
         [t.syncCron, source.syncCron === null ? t.often.never : <code>{source.syncCron}</code>],
         [t.nextSync, source.nextSyncTime && <Time value={source.nextSyncTime} />],
       ]} />
       {may("updateDatasource") && (
-        <form noValidate className="stack" onSubmit={submit}>
-          <SyncCron value={cron} onChange={setCron} error={errorOf(save.error, "syncCron")} />
-          {errorOf(save.error, "syncCron") === undefined && <Failure error={save.error} />}
+        <Form isBusy={save.isPending} onSubmit={() => edit && save.mutate(edit, { onSuccess: () => setEdit(null) })}>
+          <Locked isBusy={save.isPending} className="datasources-members">
+            <SyncCron value={cron} onChange={(next) => setEdit({ cron: next, over: edit?.over ?? read })} error={errorOf(save.error, "syncCron")} />
+          </Locked>
+          {isStale(save.error) ? <p className="note" role="alert"><Icon name="warning" />{t.changedMeanwhile}</p>
+            : errorOf(save.error, "syncCron") === undefined && <Failure error={save.error} />}
           <div className="actions">
-            <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={cron.trim() === (source.syncCron ?? "")}>{t.save}</Button>
+            <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={!isDirty}>{isStale(save.error) ? t.overwrite : t.save}</Button>
           </div>
-        </form>
+        </Form>
       )}
     </Section>
   );

@@ -1,10 +1,11 @@
 /** Adds or edits an engine. Secrets are only written: one that is set is kept unless another is typed. */
-import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { useChange } from "../../api/query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, data, ifMatch, isStale, type Schemas, type Tagged, tagged } from "../../api/client";
+import { queries, useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure, Loaded } from "../../ui/page";
 import { LOCAL } from "./local";
 import { SettingField } from "./SettingField";
@@ -15,47 +16,87 @@ type Engine = Schemas["Engine"];
 type Plugin = Schemas["Plugin"];
 type Pair = { name: string; value: string };
 
+const readEngine = (name: string) => tagged<Engine>(api.GET("/api/v1/engines/{name}", { params: { path: { name } } }));
+
+/**
+ * What the form shows of an engine, and the tag to change it by: one answer. It is read once for each form; one that was
+ * read again by itself would hide that others changed the engine.
+ */
+const editedQuery = (name: string) => queryOptions({
+  queryKey: ["engines", name, "edited"],
+  queryFn: () => readEngine(name),
+  enabled: ({ state }) => state.data === undefined,
+  gcTime: 0,
+  staleTime: Infinity,
+});
+
+interface Rest {
+  save: ReturnType<typeof useSave>; onClose: (saved?: string) => void;
+}
+
 export function EngineForm({ engine, onClose }: { engine?: Engine; onClose: (saved?: string) => void }) {
+  const t = useTexts(TEXTS);
+  const save = useSave(engine?.name);
+  const rest = { save, onClose };
+  return (
+    <Dialog title={engine ? t.editTitle(engine.name) : t.addTitle} isOpen isWide isBusy={save.isPending} onClose={() => onClose()}>
+      {engine ? <Known name={engine.name} {...rest} /> : <Offered {...rest} />}
+    </Dialog>
+  );
+}
+
+function Known({ name, ...rest }: Rest & { name: string }) {
+  return <Loaded query={useQuery(editedQuery(name))}>{(read) => <Offered read={read} {...rest} />}</Loaded>;
+}
+
+function Offered({ read, ...rest }: Rest & { read?: Tagged<Engine> }) {
   const t = useTexts(TEXTS);
   const plugins = useQuery({
     queryKey: ["plugins"],
     queryFn: () => data<Plugin[]>(api.GET("/api/v1/plugins")),
   });
-  const save = useSave(engine);
   return (
-    <Dialog title={engine ? t.editTitle(engine.name) : t.addTitle} isOpen isWide isBusy={save.isPending} onClose={() => onClose()}>
-      <Loaded query={plugins}>
-        {(all) => {
-          // An engine's plugin may be out of service.
-          const offered = all.filter((one) => one.family === "engine" && one.name !== LOCAL && (one.digest !== null || one.name === engine?.plugin));
-          if (offered.length === 0 && !engine) return <p>{t.noPlugins}</p>;
-          return <Form engine={engine} plugins={offered} save={save} onClose={onClose} />;
-        }}
-      </Loaded>
-    </Dialog>
+    <Loaded query={plugins}>
+      {(all) => {
+        // An engine's plugin may be out of service.
+        const offered = all.filter((one) => one.family === "engine" && one.name !== LOCAL && (one.digest !== null || one.name === read?.value.plugin));
+        if (offered.length === 0 && !read) return <p>{t.noPlugins}</p>;
+        return <Members engine={read?.value} tag={read?.tag} plugins={offered} {...rest} />;
+      }}
+    </Loaded>
   );
 }
 
-function useSave(engine: Engine | undefined) {
-  return useChange(({ name, ...body }: Schemas["UpdateEngine"] & { name: string }) => (engine
-    ? data<Engine>(api.PUT("/api/v1/engines/{name}", { params: { path: { name: engine.name } }, body }))
+function useSave(edited: string | undefined) {
+  return useChange(async ({ name, tag, ...body }: Schemas["UpdateEngine"] & { name: string; tag: string | undefined }) => {
     // One that is new has no secrets to remove.
-    : data<Engine>(api.POST("/api/v1/engines", { body: { name, ...body } as Schemas["CreateEngine"] }))), [["engines"]]);
+    if (edited === undefined) return data<Engine>(api.POST("/api/v1/engines", { body: { name, ...body } as Schemas["CreateEngine"] }));
+    try {
+      return await data<Engine>(api.PUT("/api/v1/engines/{name}", { params: { path: { name: edited }, header: ifMatch(tag) }, body }));
+    } catch (reason) {
+      if (!isStale(reason)) throw reason;
+      // What others changed is shown; a value that was typed here stays.
+      const now = await readEngine(edited);
+      queries.setQueryData(editedQuery(edited).queryKey, (before) => before && now);
+      throw reason;
+    }
+  }, [["engines"]]);
 }
 
-function Form({ engine, plugins, save, onClose }: {
-  engine: Engine | undefined; plugins: Plugin[]; save: ReturnType<typeof useSave>; onClose: (saved?: string) => void;
-}) {
+function Members({ engine, tag, plugins, save, onClose }: Rest & { engine: Engine | undefined; tag: string | undefined; plugins: Plugin[] }) {
   const t = useTexts(TEXTS);
   const names = [...new Set([...(engine ? [engine.plugin] : []), ...plugins.map((one) => one.name)])];
   const [name, setName] = useState(engine?.name ?? "");
-  const [plugin, setPlugin] = useState(names[0]!);
+  // null: as the engine has it.
+  const [chosen, setChosen] = useState<string | null>(engine ? null : names[0]!);
+  const plugin = chosen ?? names[0]!;
   const known = plugins.find((one) => one.name === plugin);
   const { settings, allowsOthers } = described(known?.configSchema);
   // Those that were typed in; all others are as the engine has them.
   const [values, setValues] = useState<Record<string, string>>({});
   const textOf = (setting: Setting) => values[setting.name] ?? shown(setting, engine?.config[setting.name]);
-  const [more, setMore] = useState(() => othersOf({ settings, allowsOthers }, engine));
+  const [rows, setRows] = useState<Pair[] | null>(null);
+  const more = rows ?? othersOf({ settings, allowsOthers }, engine);
   const [secrets, setSecrets] = useState<Record<string, string>>({});
   const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set());
   const [moreSecrets, setMoreSecrets] = useState<Pair[]>([]);
@@ -65,14 +106,13 @@ function Form({ engine, plugins, save, onClose }: {
   const others = (engine?.secrets ?? []).filter((secret) => !specs.some((spec) => spec.name === secret));
   const allSecrets = [...specs, ...others.map((secret) => ({ name: secret, title: secret, description: "" }))];
 
-  const choosePlugin = (chosen: string) => {
-    setPlugin(chosen);
+  const choosePlugin = (next: string) => {
+    setChosen(next);
     setValues({});
-    setMore(othersOf(described(plugins.find((one) => one.name === chosen)?.configSchema), engine));
+    setRows(null);
   };
 
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const config: Record<string, unknown> = {};
     for (const setting of settings) {
       const value = read(setting, textOf(setting));
@@ -91,7 +131,7 @@ function Form({ engine, plugins, save, onClose }: {
     for (const pair of isFree ? moreSecrets : []) {
       if (pair.name.trim() !== "" && pair.value !== "") sent[pair.name.trim()] = pair.value;
     }
-    save.mutate({ name, plugin, config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
+    save.mutate({ name, tag, plugin, config, secrets: sent }, { onSuccess: () => onClose(engine?.name ?? name) });
   };
   // The members whose field says what is wrong with it.
   const shownMembers = [
@@ -100,7 +140,7 @@ function Form({ engine, plugins, save, onClose }: {
   ];
   const errorAt = (member: string) => errorsAt(save.error, member);
   return (
-    <form className="stack" onSubmit={submit} noValidate>
+    <Form onSubmit={submit} isBusy={save.isPending}>
       <div className="columns">
         {!engine && (
           <TextField label={t.name} value={name} onChange={setName} hint={t.nameHint} error={errorOf(save.error, "name")} maxLength={64} isRequired autoFocus />
@@ -117,7 +157,7 @@ function Form({ engine, plugins, save, onClose }: {
         ))}
       </div>
       {(allowsOthers || more.length > 0) && (
-        <Pairs title={t.moreSettings} pairs={more} onChange={setMore} nameLabel={t.settingName} valueLabel={t.settingValue}
+        <Pairs title={t.moreSettings} pairs={more} onChange={setRows} nameLabel={t.settingName} valueLabel={t.settingValue}
           addLabel={allowsOthers ? t.addSetting : null} hint={t.valueHint} errorAt={(member) => errorAt(`config.${member}`)} />
       )}
       <h3>{t.secrets}</h3>
@@ -142,12 +182,12 @@ function Form({ engine, plugins, save, onClose }: {
         <Pairs title={t.moreSecrets} pairs={moreSecrets} onChange={setMoreSecrets} nameLabel={t.secretName} valueLabel={t.secretValue} addLabel={t.addSecret}
           isSecret errorAt={(member) => errorAt(`secrets.${member}`)} />
       )}
-      <Failure error={save.error} shown={shownMembers} />
+      {isStale(save.error) ? <p className="note" role="alert">{t.changedMeanwhile}</p> : <Failure error={save.error} shown={shownMembers} />}
       <Actions>
         <Button isDisabled={save.isPending} onPress={() => onClose()}>{t.cancel}</Button>
-        <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={name.trim() === ""}>{engine ? t.save : t.create}</Button>
+        <Button type="submit" kind="primary" isBusy={save.isPending} isDisabled={name.trim() === ""}>{!engine ? t.create : isStale(save.error) ? t.overwrite : t.save}</Button>
       </Actions>
-    </form>
+    </Form>
   );
 }
 

@@ -22,8 +22,8 @@ export default function PluginPage() {
   const plugin = useQuery(pluginQuery(name));
   return (
     <Page title={name} path={[{ to: "/plugins", label: t.title }]}
-      {...(plugin.data ? { lead: <Own text={plugin.data.title} isMarked />, actions: <Changes address={name} plugin={plugin.data} /> } : {})}>
-      <Loaded query={plugin}>{(found) => <Parts address={name} plugin={found} />}</Loaded>
+      {...(plugin.data ? { lead: <Own text={plugin.data.title} isMarked />, actions: <Changes key={name} address={name} plugin={plugin.data} /> } : {})}>
+      <Loaded query={plugin}>{(found) => <Parts key={name} address={name} plugin={found} />}</Loaded>
     </Page>
   );
 }

@@ -1,12 +1,13 @@
 /** A generation before it is activated: what it is, what it wants, and how it differs from the active one. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { Radio, RadioGroup } from "react-aria-components";
 import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
 import { useChange } from "../../api/query";
 import { useFormat, useTexts } from "../../i18n";
 import { Button, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Failure, Progress, Section, State } from "../../ui/page";
 import { FreeImports, Grants } from "./Permissions";
 import { checkAgain, type Generation, type Plugin, short, type Staged, stagedKey } from "./plugins";
@@ -142,8 +143,7 @@ function Activation({ address, plugin, generation, isKnown, onDone }: {
     })),
     [["plugins"], ["engines"]],
   );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     if (!isKnown) return;
     const share = Number(percent);
     const isBad = how === "canary" && !(Number.isInteger(share) && share >= 1 && share <= 99);
@@ -151,7 +151,7 @@ function Activation({ address, plugin, generation, isKnown, onDone }: {
     if (!isBad) activate.mutate(how === "canary" ? share : undefined, { onSuccess: onDone });
   };
   return (
-    <form className="stack" onSubmit={submit} noValidate>
+    <Form onSubmit={submit} isBusy={activate.isPending}>
       {generation.state === "canary" && <p><State value="canary" /> {t.share(generation.canaryPercent ?? 0)}</p>}
       <RadioGroup value={how} onChange={setHow} className="plugins-how" aria-label={t.how}>
         <Radio value="full" className="plugins-radio">{t.full}</Radio>
@@ -168,6 +168,6 @@ function Activation({ address, plugin, generation, isKnown, onDone }: {
         <Button type="submit" kind="primary" isBusy={activate.isPending} isDisabled={!isKnown}>{t.activate}</Button>
         {!isKnown && <span className="small">{t.checkFirst}</span>}
       </div>
-    </form>
+    </Form>
   );
 }

@@ -8,8 +8,9 @@ import { useMe } from "../../api/me";
 import { useFormat, useTexts } from "../../i18n";
 import { Button } from "../../ui/controls";
 import { Icon } from "../../ui/icons";
+import { useMounted } from "../../ui/mounted";
 import { Failure, Progress } from "../../ui/page";
-import { addressOf, pluginsQuery, short, stage, stagedKey } from "./plugins";
+import { addressOf, pluginsQuery, short, stage, type Staged, stagedKey } from "./plugins";
 import { TEXTS } from "./texts";
 
 const kilobytes = (bytes: number) => Math.ceil(bytes / 1000);
@@ -31,6 +32,7 @@ export function Upload() {
   const [isOver, setOver] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const running = useRef<{ stop: () => void } | null>(null);
+  const isMounted = useMounted();
   useEffect(() => () => running.current?.stop(), []);
 
   const upload = async (chosen: File) => {
@@ -43,20 +45,26 @@ export function Upload() {
     }
     const upload = stage(chosen, setSent);
     running.current = upload;
+    let staged: Staged;
     try {
-      const staged = await upload.answer;
-      client.setQueryDefaults(stagedKey(staged.digest), { gcTime: Infinity });
-      client.setQueryData(stagedKey(staged.digest), staged);
-      await client.invalidateQueries({ queryKey: ["plugins"] });
-      const all = await client.fetchQuery(pluginsQuery);
-      void navigate({ to: "/plugins/$name", params: { name: addressOf(staged, all) }, search: { review: short(staged.digest) } as never });
+      staged = await upload.answer;
     } catch (reason) {
       if (!(reason instanceof Failed && reason.code === "stopped")) setError(brief(reason));
       else setFile(null);
+      return;
     } finally {
       running.current = null;
     }
+    client.setQueryDefaults(stagedKey(staged.digest), { gcTime: Infinity });
+    client.setQueryData(stagedKey(staged.digest), staged);
+    await client.invalidateQueries({ queryKey: ["plugins"] });
+    // It is stored: without the list its name alone leads to it.
+    const all = await client.fetchQuery(pluginsQuery).catch(() => []);
+    if (!isMounted.current) return;
+    void navigate({ to: "/plugins/$name", params: { name: addressOf(staged, all) }, search: { review: short(staged.digest) } as never });
   };
+  // Without an answer it is not known whether the server has it.
+  const isLost = error instanceof Failed && error.status === 0;
   const isRunning = file !== null && error === null;
   const over = (event: DragEvent) => {
     if (!event.dataTransfer.types.includes("Files")) return;
@@ -93,7 +101,9 @@ export function Upload() {
         </div>
       )}
       <p className="small">{t.uploadNote}</p>
-      {error !== null && file && <div className="plugins-refused"><p className="strong">{t.refused(file.name)}</p><Failure error={error} /></div>}
+      {error !== null && file && (
+        <div className="plugins-refused"><p className="strong">{isLost ? t.lost(file.name) : t.refused(file.name)}</p><Failure error={error} /></div>
+      )}
     </section>
   );
 }

@@ -12,6 +12,7 @@ export const TEXTS = {
     uploading: (file: string) => `Uploading ${file}, kB`, checking: (file: string) => `The server checks and compiles ${file}`, stop: "Stop",
     tooLarge: (size: string, most: string) => `The file has ${size}. The server takes at most ${most}.`,
     refused: (file: string) => `${file} was refused. Nothing was stored.`,
+    lost: (file: string) => `It is not known whether ${file} was stored. Upload it again: the same file is stored once.`,
     // One plugin
     figures: "Figures of the active generation", figuresNote: "Counted by this server since the generation was loaded.",
     counted: "Calls, errors and times are this server's, since each generation was uploaded or the server started.",
@@ -74,6 +75,7 @@ export const TEXTS = {
     uploading: (file: string) => `正在上传 ${file}，kB`, checking: (file: string) => `服务器正在检查并编译 ${file}`, stop: "停止",
     tooLarge: (size: string, most: string) => `文件大小为 ${size}，服务器最多接受 ${most}。`,
     refused: (file: string) => `${file} 被拒绝，没有保存任何内容。`,
+    lost: (file: string) => `尚不清楚 ${file} 是否已保存。请重新上传：同一文件只会保存一份。`,
     figures: "当前版本的指标", figuresNote: "自该版本加载以来由本服务器统计。",
     counted: "调用次数、错误和耗时由本服务器统计，自各版本上传或服务器启动时算起。",
     requestsSent: "已发送的 HTTP 请求", requestsRefused: "被拒绝的 HTTP 请求", errorShare: "失败率",

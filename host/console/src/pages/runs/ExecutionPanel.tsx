@@ -72,8 +72,9 @@ export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere
     }
   };
   const close = <IconButton icon="close" label={t.close} onPress={onClose} />;
+  const notRead = <Failure error={reading} onRetry={() => setTurn(turn + 1)} />;
   if (!execution) {
-    return <Section title={title} actions={close}>{reading ? <Failure error={reading} onRetry={() => setTurn(turn + 1)} /> : <Loading />}</Section>;
+    return <Section title={title} actions={close}>{reading ? notRead : <Loading />}</Section>;
   }
   const active = isActive(execution.status);
   return (
@@ -90,7 +91,8 @@ export function ExecutionPanel({ executionId, listed, onClose, more, isElsewhere
         {close}
       </>
     }>
-      <Failure error={error ?? reading} />
+      <Failure error={error} />
+      {notRead}
       {execution.errorMessage && (
         <div className="note failure"><Icon name="warning" /><p className="runs-message">{marked(execution.errorMessage)}</p></div>
       )}

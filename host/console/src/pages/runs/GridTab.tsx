@@ -77,7 +77,7 @@ function WorkflowGrid({ id }: { id: number }) {
   const task = opened?.tasks.find((one) => taskKey(one) === text("task"));
   const close = () => set({ run: undefined, task: undefined }, true);
   const total = query.data?.total ?? 0;
-  const failed = details.find((one) => one.error)?.error;
+  const failed = details.filter((one) => one.error);
   return (
     <Loaded query={query}>
       {() => (runs.length === 0 && page === 1 ? <Empty icon="run" title={t.noRuns}><WorkflowLink id={id}>{t.noRunsLead}</WorkflowLink></Empty> : (
@@ -91,7 +91,7 @@ function WorkflowGrid({ id }: { id: number }) {
               onChange={(value) => set({ count: value === "25" ? undefined : Number(value), page: undefined }, true)}
               choices={COUNTS.map((value) => ({ value: String(value), label: t.runs(value) }))} />
           </div>
-          <Failure error={failed} />
+          <Failure error={failed[0]?.error} onRetry={() => failed.forEach((one) => void one.refetch())} />
           <Grid runs={runs} rows={rows} details={loaded} run={text("run")} task={text("task")}
             onPress={(run, pressed) => {
               if (run === text("run") && (pressed ?? "") === text("task")) close();

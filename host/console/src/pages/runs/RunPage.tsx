@@ -24,7 +24,7 @@ export default function RunPage() {
   const t = useTexts(TEXTS).run;
   const { id = "", instanceId = "" } = usePath();
   const query = useRun(Number(id), instanceId);
-  if (query.data) return <Loaded run={query.data} instanceId={instanceId} />;
+  if (query.data) return <Loaded key={`${id}/${instanceId}`} run={query.data} instanceId={instanceId} />;
   return (
     <Page title={t.title(instanceId)} path={[{ to: "/runs", label: t.runs }]}>
       {query.error ? <Failure error={query.error} onRetry={() => void query.refetch()} /> : <Loading />}

@@ -80,8 +80,8 @@ export function useFollowed(id: number, turn: unknown): Followed {
         } catch (error) {
           if (abort.signal.aborted) return;
           setFollowed((before) => ({ ...before, error }));
-          // A refusal stays one; a server that is away may come back.
-          if (error instanceof Failed && error.status !== 0 && error.status < 500) return;
+          // A refusal stays one; a server that is away or busy may come back, and the caller may sign in again.
+          if (error instanceof Failed && error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) return;
           pause = LAST_MS;
         }
         await new Promise((resolve) => setTimeout(resolve, pause));

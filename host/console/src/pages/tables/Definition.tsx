@@ -1,10 +1,11 @@
 /** The definition of a table: its name, and where it is to be. A physical table follows. */
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure } from "../../ui/page";
 import { changed, ifMatch, isStale, reread, type TableDetail, type Tagged, tableQuery } from "./api";
 import { queries } from "../../api/query";
@@ -47,8 +48,9 @@ export function Definition({ table, start, onClose }: {
   if (source !== (began.clusterId === null ? NO_SOURCE : String(began.clusterId))) body.clusterId = source === NO_SOURCE ? null : Number(source);
   const before = textsOf(began);
   Object.assign(body, dorisBody(Object.fromEntries(Object.entries(doris).filter(([member, text]) => text !== before[member as keyof DorisTexts]))));
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  // Shown again behind the form; saving again overwrites what others changed.
+  const takeStanding = async () => setTag((await reread(table.id)).tag);
+  const submit = async () => {
     setBusy(true);
     setError(null);
     try {
@@ -58,16 +60,14 @@ export function Definition({ table, start, onClose }: {
       });
       if (isDone) onClose();
     } catch (reason) {
-      setError(reason);
-      // Shown again behind the form; saving again overwrites what others changed.
-      if (isStale(reason)) setTag((await reread(table.id)).tag);
+      setError(isStale(reason) ? await takeStanding().then(() => reason, (failure: unknown) => failure) : reason);
     } finally {
       setBusy(false);
     }
   };
   return (
     <Dialog title={tt.define} isOpen isBusy={isBusy} onClose={onClose}>
-      <form noValidate className="stack" onSubmit={(event) => void submit(event)}>
+      <Form onSubmit={submit} isBusy={isBusy}>
         {table.physical && <p className="small">{tt.definePhysicalLead}</p>}
         <TextField label={t.tableName} value={name} onChange={setName} isRequired autoFocus error={errorOf(error, "tableName")} />
         {!table.physical && (
@@ -83,7 +83,7 @@ export function Definition({ table, start, onClose }: {
           <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={Object.keys(body).length === 0}>{isStale(error) ? tt.overwrite : tt.save}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,9 +1,10 @@
 /** Changes what only the catalogue has, of several tables at once. */
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useChange } from "../../api/query";
 import { useFormat, useTexts } from "../../i18n";
 import { Actions, Button, Checkbox, Dialog, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Failure } from "../../ui/page";
 import { orNull, splitTags } from "./api";
 import { TEXTS } from "./texts";
@@ -24,8 +25,7 @@ export function EditMany({ ids, onClose, onDone }: { ids: number[]; onClose: () 
   for (const member of MEMBERS) if (values[member] !== undefined) set[member] = orNull(values[member]);
   if (splitTags(added).length > 0) set.addTags = splitTags(added);
   if (splitTags(removed).length > 0) set.removeTags = splitTags(removed);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     change.mutate(set, { onSuccess: onDone });
   };
   if (change.data) {
@@ -38,7 +38,7 @@ export function EditMany({ ids, onClose, onDone }: { ids: number[]; onClose: () 
   }
   return (
     <Dialog title={t.changeMany(format.number(ids.length))} isOpen isBusy={change.isPending} onClose={onClose}>
-      <form noValidate className="stack" onSubmit={submit}>
+      <Form onSubmit={submit} isBusy={change.isPending}>
         <p className="small">{t.changeManyLead}</p>
         {MEMBERS.map((member) => (
           <div key={member} className="stack">
@@ -57,7 +57,7 @@ export function EditMany({ ids, onClose, onDone }: { ids: number[]; onClose: () 
           <Button isDisabled={change.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending} isDisabled={Object.keys(set).length === 0}>{t.change}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,11 +1,12 @@
 /** What the list can be narrowed to, at its side: the values that there are, with the number of tables of each. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { datasourcesQuery } from "../../api/datasources";
 import { useFormat, useTexts } from "../../i18n";
 import { useAddress } from "../../search";
 import { Button, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { marked } from "../../ui/marks";
 import { type Facet, FACETS, type Filters } from "./filters";
@@ -71,8 +72,7 @@ function FacetOf({ title, choices, value, labelOf = (one) => one, isOpen, onChan
   const offered = value !== "" && !known ? [{ value, label: labelOf(value), count: undefined }, ...choices] : choices;
   if (offered.length === 0 && !isOpen) return null;
   const shown = isAll ? offered : offered.filter((choice, place) => place < SHORT || choice.value === value);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     if (typed.trim() !== "") onChange(typed.trim());
     setTyped("");
   };
@@ -96,9 +96,9 @@ function FacetOf({ title, choices, value, labelOf = (one) => one, isOpen, onChan
         <Button kind="quiet" onPress={() => setAll(!isAll)}>{isAll ? t.fewer : t.showAll(format.number(offered.length))}</Button>
       )}
       {isOpen && (
-        <form noValidate onSubmit={submit}>
+        <Form onSubmit={submit}>
           <TextField label={t.otherValue(title)} isLabelHidden placeholder={t.otherValuePlaceholder} value={typed} onChange={setTyped} />
-        </form>
+        </Form>
       )}
     </section>
   );

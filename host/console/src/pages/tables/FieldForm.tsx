@@ -1,11 +1,14 @@
 /** A field, new or changed. In a physical table the database is changed first, after its statements were shown. */
-import { type FormEvent, useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { api, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Checkbox, Dialog, TextArea, TextField } from "../../ui/controls";
-import { errorOf, Failure } from "../../ui/page";
-import { changed, type Field, ifMatch, isStale, orNull, tagged, type TableDetail } from "./api";
+import { Form } from "../../ui/form";
+import { errorOf, Failure, Loaded } from "../../ui/page";
+import { changed, type Field, ifMatch, isStale, orNull, type TableDetail, type Tagged, tagged } from "./api";
 import type { Wanted } from "./change";
+import { Locked } from "./Locked";
 import { TEXTS } from "./texts";
 import { TABLE_TEXTS } from "./texts-table";
 
@@ -47,22 +50,41 @@ export function readField(id: number, fieldId: number) {
   return tagged(api.GET("/api/v1/tables/{id}/fields/{fieldId}", { params: { path: { id, fieldId } } }));
 }
 
-export function FieldForm({ table, field, start, onClose }: {
-  table: TableDetail; field: Field | null; start: (wanted: Wanted) => Promise<boolean>; onClose: () => void;
-}) {
+type Start = (wanted: Wanted) => Promise<boolean>;
+
+export function FieldForm({ table, field, start, onClose }: { table: TableDetail; field: Field | null; start: Start; onClose: () => void }) {
+  const tt = useTexts(TABLE_TEXTS);
+  const [isBusy, setBusy] = useState(false);
+  const rest = { table, start, isBusy, setBusy, onClose };
+  return (
+    <Dialog title={field ? tt.changeField : tt.addField} isOpen isBusy={isBusy} onClose={onClose}>
+      {field ? <Known id={field.id} {...rest} /> : <Members read={null} {...rest} />}
+    </Dialog>
+  );
+}
+
+interface Rest {
+  table: TableDetail; start: Start; isBusy: boolean; setBusy: (isBusy: boolean) => void; onClose: () => void;
+}
+
+/** The form begins with what stands on the server: the page behind may show what was there before. */
+function Known({ id, ...rest }: Rest & { id: number }) {
+  const read = useQuery({
+    queryKey: ["tables", rest.table.id, "fields", id], queryFn: () => readField(rest.table.id, id), gcTime: 0, staleTime: Infinity,
+  });
+  return <Loaded query={read}>{(now) => <Members read={now} {...rest} />}</Loaded>;
+}
+
+function Members({ table, read, start, isBusy, setBusy, onClose }: Rest & { read: Tagged<Field> | null }) {
   const t = useTexts(TEXTS);
   const tt = useTexts(TABLE_TEXTS);
-  const [values, setValues] = useState(field ? valuesOf(field) : NEW);
-  const [before, setBefore] = useState(field ? valuesOf(field) : null);
-  const [tag, setTag] = useState<string | undefined>(undefined);
+  // What the form began with, and the tag to change it by, are of one answer.
+  const [began, setBegan] = useState(read);
+  const field = began?.value ?? null;
+  const before = field && valuesOf(field);
+  const [values, setValues] = useState(before ?? NEW);
   const [error, setError] = useState<unknown>(null);
-  const [isBusy, setBusy] = useState(false);
   const [added, setAdded] = useState("");
-  const fieldId = field?.id;
-  useEffect(() => {
-    // The tag of the version that the form shows.
-    if (fieldId !== undefined) readField(table.id, fieldId).then((now) => setTag(now.tag)).catch(() => undefined);
-  }, [table.id, fieldId]);
   const put = <Member extends keyof Values>(member: Member) => (value: Values[Member]) => setValues((now) => ({ ...now, [member]: value }));
   const body = bodyOf(values, before);
   const save = async (isNext: boolean) => {
@@ -75,7 +97,7 @@ export function FieldForm({ table, field, start, onClose }: {
         tableId: table.id, title: field ? tt.changeFieldOf(field.fieldName) : tt.addFieldOf(values.fieldName), action: tt.run,
         send: (dryRun) => changed(field
           ? api.PUT("/api/v1/tables/{id}/fields/{fieldId}", {
-            params: { path: { ...path, fieldId: field.id }, query: { dryRun }, header: ifMatch(tag) }, body,
+            params: { path: { ...path, fieldId: field.id }, query: { dryRun }, header: ifMatch(began?.tag) }, body,
           })
           : api.POST("/api/v1/tables/{id}/fields", { params: { path, query: { dryRun } }, body: body as Schemas["CreateField"] })),
       });
@@ -85,30 +107,24 @@ export function FieldForm({ table, field, start, onClose }: {
         setValues(NEW);
       }
     } catch (reason) {
-      setError(reason);
-      if (isStale(reason) && field) await takeStanding(field.id);
+      setError(field && isStale(reason) ? await takeStanding(field).then(() => reason, (failure: unknown) => failure) : reason);
     } finally {
       setBusy(false);
     }
   };
   // What others changed is shown; a value that was typed here stays.
-  const takeStanding = async (id: number) => {
+  const takeStanding = async ({ id }: Field) => {
     const now = await readField(table.id, id);
-    const standing = valuesOf(now.value);
-    setTag(now.tag);
-    setValues((typed) => ({ ...standing, ...Object.fromEntries(Object.entries(typed).filter(([member, value]) => before?.[member as keyof Values] !== value)) }));
-    setBefore(standing);
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void save(false);
+    const typed = Object.entries(values).filter(([member, value]) => before?.[member as keyof Values] !== value);
+    setBegan(now);
+    setValues({ ...valuesOf(now.value), ...Object.fromEntries(typed) });
   };
   const isReady = values.fieldName.trim() !== "" && values.fieldType.trim() !== "" && Object.keys(body).length > 0;
   return (
-    <Dialog title={field ? tt.changeField : tt.addField} isOpen isBusy={isBusy} onClose={onClose}>
-      <form noValidate className="stack" onSubmit={submit}>
-        <p className="small">{table.physical ? tt.fieldPhysicalLead : tt.fieldLogicalLead}</p>
-        {added !== "" && <p className="note" role="status">{tt.fieldAdded(added)}</p>}
+    <Form onSubmit={() => save(false)} isBusy={isBusy}>
+      <p className="small">{table.physical ? tt.fieldPhysicalLead : tt.fieldLogicalLead}</p>
+      {added !== "" && <p className="note" role="status">{tt.fieldAdded(added)}</p>}
+      <Locked isBusy={isBusy} className="stack tables-members">
         <div className="columns tables-pair">
           <TextField label={t.name} value={values.fieldName} onChange={put("fieldName")} isRequired autoFocus error={errorOf(error, "fieldName")} />
           <TextField label={tt.type} value={values.fieldType} onChange={put("fieldType")} isRequired hint={tt.typeHint(table.cluster?.kind ?? "")}
@@ -124,13 +140,13 @@ export function FieldForm({ table, field, start, onClose }: {
         )}
         <TextField label={t.comment} value={values.fieldComment} onChange={put("fieldComment")} hint={tt.commentHint} error={errorOf(error, "fieldComment")} />
         <TextArea label={t.description} value={values.description} onChange={put("description")} rows={2} hint={tt.descriptionHint} error={errorOf(error, "description")} />
-        {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} shown={values.defaultValue === null ? SHOWN : [...SHOWN, "defaultValue"]} />}
-        <Actions>
-          <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
-          {!field && <Button isDisabled={!isReady || isBusy} onPress={() => void save(true)}>{tt.saveAndNext}</Button>}
-          <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={!isReady}>{isStale(error) ? tt.overwrite : tt.save}</Button>
-        </Actions>
-      </form>
-    </Dialog>
+      </Locked>
+      {isStale(error) ? <p className="note" role="alert">{tt.fieldChangedMeanwhile}</p> : <Failure error={error} shown={values.defaultValue === null ? SHOWN : [...SHOWN, "defaultValue"]} />}
+      <Actions>
+        <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
+        {!field && <Button isDisabled={!isReady || isBusy} onPress={() => void save(true)}>{tt.saveAndNext}</Button>}
+        <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={!isReady}>{isStale(error) ? tt.overwrite : tt.save}</Button>
+      </Actions>
+    </Form>
   );
 }

@@ -17,6 +17,9 @@ import { InPlace } from "./InPlace";
 import { TEXTS } from "./texts";
 import { TABLE_TEXTS } from "./texts-table";
 
+/** Another tab takes the fields away, with what is typed there. */
+const CLOSED_BY = ["tab"];
+
 export function Fields({ table, start }: { table: TableDetail; start: (wanted: Wanted) => Promise<boolean> }) {
   const t = useTexts(TEXTS);
   const tt = useTexts(TABLE_TEXTS);
@@ -44,9 +47,11 @@ export function Fields({ table, start }: { table: TableDetail; start: (wanted: W
       }).catch(setError);
     };
     const inPlace = (field: Field, member: "fieldComment" | "description", label: string, hint: string) => (
-      <InPlace label={`${label}, ${field.fieldName}`} text={field[member] ?? ""} mayEdit={mayEdit} isLong hint={hint}
+      <InPlace label={`${label}, ${field.fieldName}`} text={field[member] ?? ""} mayEdit={mayEdit} isLong hint={hint} closedBy={CLOSED_BY}
         read={async () => {
           const { value, tag } = await readField(id, field.id);
+          // Others changed it: the table shows it too.
+          if (value[member] !== field[member]) void queries.invalidateQueries({ queryKey: ["tables", id] });
           return { text: value[member] ?? "", tag };
         }}
         save={async (text, tag) => {

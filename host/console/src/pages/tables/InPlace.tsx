@@ -1,7 +1,9 @@
 /** A text that is edited where it stands. What was typed stays when the server refuses it, also when others were faster. */
-import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { useTexts } from "../../i18n";
 import { Button, IconButton, TextArea, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
+import { useLeaving } from "../../ui/leaving";
 import { Failure } from "../../ui/page";
 import { isStale } from "./api";
 import { TABLE_TEXTS } from "./texts-table";
@@ -12,101 +14,119 @@ export interface Standing {
   tag: string | undefined;
 }
 
-export function InPlace({ label, text, shown, mayEdit, isLong, hint, read, save }: {
-  label: string; text: string;
-  /** How the text is shown; absent: as it is, or a dash. */
-  shown?: ReactNode;
-  mayEdit: boolean; isLong?: boolean; hint?: string;
+interface Edited {
+  label: string; text: string; isLong?: boolean; hint?: string;
   /** Reads what stands, on the way what is kept; `isFresh`: from the server. */
   read: (isFresh: boolean) => Promise<Standing>;
   /** Answers whether it was saved: a person may draw back from what it takes in the database. */
   save: (text: string, tag: string | undefined) => Promise<boolean>;
+  /** The members of the address whose change takes the editor away. */
+  closedBy?: readonly string[];
+}
+
+export function InPlace({ shown, mayEdit, ...edited }: Edited & {
+  /** How the text is shown; absent: as it is, or a dash. */
+  shown?: ReactNode;
+  mayEdit: boolean;
 }) {
   const t = useTexts(TABLE_TEXTS);
-  const [typed, setTyped] = useState<string | null>(null);
-  const [standing, setStanding] = useState<Standing | null>(null);
+  const [isOpen, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    // The keyboard goes back to the button that opened the field.
+    if (wasOpen.current && !isOpen) box.current?.querySelector("button")?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
+  if (isOpen) return <Editor {...edited} onClose={() => setOpen(false)} />;
+  const { label, text } = edited;
+  return (
+    <div className="tables-inplace" ref={box}>
+      <div className="tables-text">{shown ?? (text === "" ? <span className="faint">–</span> : text)}</div>
+      {mayEdit && <IconButton icon="edit" label={t.edit(label)} onPress={() => setOpen(true)} />}
+    </div>
+  );
+}
+
+function Editor({ label, text, isLong, hint, read, save, closedBy = [], onClose }: Edited & { onClose: () => void }) {
+  const t = useTexts(TABLE_TEXTS);
+  const [began] = useState(text);
+  const [typed, setTyped] = useState(text);
+  // What the reader has seen of what stands. There is no tag until it was read.
+  const seen = useRef<Standing>({ text, tag: undefined });
+  const opening = useRef<Promise<void>>(undefined);
   const [other, setOther] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const open = () => {
-    setTyped(text);
-    setError(null);
-    setOther(null);
-    setStanding({ text, tag: undefined });
-    // The tag of what is shown now; where it cannot be had, saving says why.
-    read(false).then((now) => setStanding({ text, tag: now.tag })).catch(() => undefined);
+  const leaving = useLeaving(typed !== began, closedBy);
+  const look = async (isFresh: boolean) => {
+    const now = await read(isFresh);
+    if (now.text !== seen.current.text) setOther(now.text);
+    seen.current = now;
   };
-  const close = () => setTyped(null);
-  const box = useRef<HTMLDivElement>(null);
-  const isOpen = typed !== null;
-  const wasOpen = useRef(false);
   useEffect(() => {
-    // The keyboard goes into the field, and back to the button that opened it.
-    if (isOpen !== wasOpen.current) box.current?.querySelector<HTMLElement>(isOpen ? "input, textarea" : "button")?.focus();
-    wasOpen.current = isOpen;
-  }, [isOpen]);
-  const submit = async (event?: FormEvent) => {
-    event?.preventDefault();
-    if (typed === null || isBusy) return;
+    opening.current = look(false).catch(setError);
+  }, []);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // The keyboard goes into the field, also after a save that failed: a locked field loses it.
+    if (!isBusy) box.current?.querySelector<HTMLElement>("input, textarea")?.focus();
+  }, [isBusy]);
+  const attempt = async (): Promise<boolean> => {
+    const from = seen.current.text;
+    await opening.current;
+    if (seen.current.tag === undefined) await look(false);
+    if (seen.current.text !== from) return false;
+    try {
+      return await save(typed, seen.current.tag);
+    } catch (reason) {
+      if (!isStale(reason)) throw reason;
+      await look(true);
+      // If something else of the resource changed, this text is still the one that was edited.
+      return seen.current.text === from && save(typed, seen.current.tag);
+    }
+  };
+  const submit = async () => {
     setBusy(true);
     setError(null);
     try {
-      if (await attempt(typed, standing ?? { text, tag: undefined })) close();
+      if (await attempt()) onClose();
     } catch (reason) {
       setError(reason);
     } finally {
       setBusy(false);
     }
   };
-  const attempt = async (next: string, from: Standing): Promise<boolean> => {
-    try {
-      return await save(next, from.tag ?? (await read(false)).tag);
-    } catch (reason) {
-      if (!isStale(reason)) throw reason;
-      const now = await read(true);
-      setStanding(now);
-      // Something else of the resource changed: this text is still the one that was edited.
-      if (now.text === from.text) return save(next, now.tag);
-      setOther(now.text);
-      return false;
-    }
-  };
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
       event.stopPropagation();
-      close();
+      if (!isBusy) onClose();
     } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      void submit();
+      event.preventDefault();
+      (event.currentTarget as HTMLFormElement).requestSubmit();
     }
   };
-  if (typed === null) {
-    return (
-      <div className="tables-inplace" ref={box}>
-        <div className="tables-text">{shown ?? (text === "" ? <span className="faint">–</span> : text)}</div>
-        {mayEdit && <IconButton icon="edit" label={t.edit(label)} onPress={open} />}
-      </div>
-    );
-  }
-  const field = { label, isLabelHidden: true, value: typed, onChange: setTyped, ...(hint === undefined ? {} : { hint }) };
+  const field = { label, isLabelHidden: true, value: typed, onChange: setTyped, isDisabled: isBusy, ...(hint === undefined ? {} : { hint }) };
   return (
     <div ref={box}>
-      <form noValidate className="stack tables-editing" onSubmit={(event) => void submit(event)} onKeyDown={keys}>
+      {leaving}
+      <Form onSubmit={submit} isBusy={isBusy} className="stack tables-editing" onKeyDown={keys}>
         {isLong ? <TextArea {...field} rows={3} /> : <TextField {...field} />}
         {other !== null && (
           <div className="note" role="alert">
             <div>
               <p>{t.changedMeanwhile}</p>
               <p className="tables-text">{other === "" ? t.empty : other}</p>
-              <Button onPress={close}>{t.takeTheirs}</Button>
+              <Button isDisabled={isBusy} onPress={onClose}>{t.takeTheirs}</Button>
             </div>
           </div>
         )}
         <Failure error={error} />
         <div className="actions">
           <Button type="submit" kind="primary" isBusy={isBusy}>{other === null ? t.save : t.overwrite}</Button>
-          <Button onPress={close}>{t.cancel}</Button>
+          <Button isDisabled={isBusy} onPress={onClose}>{t.cancel}</Button>
         </div>
-      </form>
+      </Form>
     </div>
   );
 }

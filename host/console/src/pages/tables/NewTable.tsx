@@ -1,12 +1,13 @@
 /** A new table: its definition in the catalogue. Fields and the physical table follow on its page. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { datasourcesQuery, isBuiltIn } from "../../api/datasources";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextArea, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure } from "../../ui/page";
 import { orNull, splitTags } from "./api";
 import { DORIS_MEMBERS, DorisMembers, type DorisTexts, dorisBody, NO_DORIS } from "./DorisMembers";
@@ -40,8 +41,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
   const field = (member: keyof typeof values, label: string) => (
     <TextField label={label} value={values[member]} onChange={put(member)} error={errorOf(create.error, member)} />
   );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const body: Schemas["CreateTable"] = {
       tableName: values.tableName.trim(), dbName: database.trim(), clusterId: used?.id ?? null,
       tableComment: orNull(values.tableComment), layer: orNull(values.layer), owner: orNull(values.owner), tags: splitTags(values.tags),
@@ -51,7 +51,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
   };
   return (
     <Dialog title={t.newTable} isOpen isBusy={create.isPending} onClose={onClose}>
-      <form noValidate className="stack" onSubmit={submit}>
+      <Form onSubmit={submit} isBusy={create.isPending}>
         <p className="small">{t.newTableLead}</p>
         <Select label={t.source} value={used ? String(used.id) : NO_SOURCE} error={errorOf(create.error, "clusterId")}
           onChange={(value) => { setChosen(value); setDatabase(null); }}
@@ -75,7 +75,7 @@ export function NewTable({ source, onClose }: { source: string; onClose: () => v
           <Button isDisabled={create.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={create.isPending} isDisabled={values.tableName.trim() === "" || database.trim() === ""}>{t.create}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -136,9 +136,9 @@ function Start({ workflow, onStarted }: { workflow: WorkflowDetail; onStarted: (
       {hasChanged && <p className="small">{t.previewAgain}</p>}
       {current && <Shown preview={current.preview} workflowId={workflow.id} />}
       <div className="actions">
-        <Button kind={current ? "plain" : "primary"} isBusy={preview.isPending} onPress={look}>{t.preview}</Button>
+        <Button kind={current ? "plain" : "primary"} isBusy={preview.isPending} isDisabled={start.isPending} onPress={look}>{t.preview}</Button>
         {current && (
-          <Button kind="primary" icon="run" isBusy={start.isPending} onPress={() => press(current)}>
+          <Button kind="primary" icon="run" isBusy={start.isPending} isDisabled={preview.isPending} onPress={() => press(current)}>
             {t.start(current.preview.total * current.preview.runsPerDate)}
           </Button>
         )}

@@ -41,6 +41,7 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
     return results as Outcome[];
   };
   const run = async (action: Action, wanted = workflows) => {
+    if (busy !== null) return;
     setBusy(action);
     setError(null);
     try {
@@ -54,30 +55,33 @@ export function Batch({ workflows, onDone }: { workflows: readonly Workflow[]; o
       setBusy(null);
     }
   };
+  /** For the button of an action: the others wait for its outcome. */
+  const marks = (action: Action) => ({ isBusy: busy === action, isDisabled: busy !== null && busy !== action });
   return (
     <>
       {workflows.length > 0 && (
         <div className="workflows-batch" role="group" aria-label={t.selected(workflows.length)}>
           <span className="strong">{t.selected(workflows.length)}</span>
-          {may("bringSchedulesOnline") && <Button isBusy={busy === "online"} onPress={() => void run("online")}>{t.bringOnline}</Button>}
-          {may("takeSchedulesOffline") && <Button isBusy={busy === "offline"} onPress={() => void run("offline")}>{t.takeOffline}</Button>}
+          {may("bringSchedulesOnline") && <Button {...marks("online")} onPress={() => void run("online")}>{t.bringOnline}</Button>}
+          {may("takeSchedulesOffline") && <Button {...marks("offline")} onPress={() => void run("offline")}>{t.takeOffline}</Button>}
           {may("publishWorkflows") && (
-            <Button onPress={() => {
+            <Button isDisabled={busy !== null} onPress={() => {
               setSubmitted(workflows);
+              setError(null);
               setComment("");
             }}>{t.submitMany}</Button>
           )}
-          {may("exportWorkflows") && <Button icon="download" isBusy={busy === "export"} onPress={() => void run("export")}>{t.export}</Button>}
-          <Button kind="quiet" onPress={onDone}>{t.clearSelection}</Button>
+          {may("exportWorkflows") && <Button icon="download" {...marks("export")} onPress={() => void run("export")}>{t.export}</Button>}
+          <Button kind="quiet" isDisabled={busy !== null} onPress={onDone}>{t.clearSelection}</Button>
           {comment === null && <Failure error={error} />}
         </div>
       )}
-      <Dialog title={t.submitMany} isOpen={comment !== null} onClose={() => setComment(null)}>
+      <Dialog title={t.submitMany} isOpen={comment !== null} onClose={() => setComment(null)} isBusy={busy === "publish"}>
         <p>{t.submitManyLead(submitted.length)}</p>
-        <TextField label={t.comment} value={comment ?? ""} onChange={setComment} autoFocus />
+        <TextField label={t.comment} value={comment ?? ""} onChange={setComment} autoFocus isDisabled={busy === "publish"} />
         <Failure error={error} />
         <Actions>
-          <Button onPress={() => setComment(null)}>{t.cancel}</Button>
+          <Button isDisabled={busy === "publish"} onPress={() => setComment(null)}>{t.cancel}</Button>
           <Button kind="primary" isBusy={busy === "publish"} onPress={() => void run("publish", submitted)}>{t.submit}</Button>
         </Actions>
       </Dialog>

@@ -29,6 +29,7 @@ export function Decide({ workflow, publication, isRetry, title }: {
   // On the page of approvals another workflow takes its place.
   const leaving = useLeaving(comment.trim() !== "", ["tab", "workflow"]);
   const decide = async (status: "APPROVED" | "REJECTED") => {
+    if (busy !== null) return;
     setBusy(status);
     setError(null);
     try {
@@ -74,11 +75,13 @@ export function Decide({ workflow, publication, isRetry, title }: {
             )
             : <Failure error={error} />}
           <div className="actions">
-            <Button kind="primary" icon="check" isBusy={busy === "APPROVED"} onPress={() => void decide("APPROVED")}>
+            <Button kind="primary" icon="check" isBusy={busy === "APPROVED"} isDisabled={busy === "REJECTED"}
+              onPress={() => void decide("APPROVED")}>
               {isRetry ? t.approveAgain : t.approve}
             </Button>
             {!isRetry && (
-              <Button kind="danger" icon="close" isBusy={busy === "REJECTED"} onPress={() => void decide("REJECTED")}>
+              <Button kind="danger" icon="close" isBusy={busy === "REJECTED"} isDisabled={busy === "APPROVED"}
+                onPress={() => void decide("REJECTED")}>
                 {t.reject}
               </Button>
             )}

@@ -9,6 +9,7 @@ import { useAddress } from "../../search";
 import { Button, SearchField, Select, Tabs, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { ComboField } from "../../ui/fields";
+import { useLeaving } from "../../ui/leaving";
 import { marked } from "../../ui/marks";
 import { Empty, Failure, Loaded, Page, Section, State } from "../../ui/page";
 import { useSettled } from "../../ui/settled";
@@ -27,74 +28,74 @@ export function ImportPage() {
   const t = useTexts(TEXTS);
   const i = t.imports;
   const { text, set } = useAddress();
-  const client = useQueryClient();
-  const navigate = useNavigate();
-  const [shown, setShown] = useState<{ body: Body; preview: Schemas["ImportPreview"] } | null>(null);
-  const preview = useMutation({
-    mutationFn: (body: Body) => data<Schemas["ImportPreview"]>(api.POST("/api/v1/workflows/import/preview", { body })),
-    onSuccess: (made, body) => setShown({ body, preview: made }),
-    onError: () => setShown(null),
-  });
-  const commit = useMutation({
-    mutationFn: () => data<Schemas["ImportedView"]>(api.POST("/api/v1/workflows/import/commit", {
-      body: { ...shown!.body, previewToken: shown!.preview.previewToken },
-    })),
-    onSuccess: () => outdate(client),
-  });
-  // Only if the page is still shown by then.
-  const take = () => commit.mutate(undefined, { onSuccess: (made) => void navigate({ to: `/workflows/${made.workflowId}` }) });
-  const look = (body: Body) => {
-    commit.reset();
-    preview.mutate(body);
-  };
-  const clear = () => {
-    setShown(null);
-    preview.reset();
-    commit.reset();
-  };
   const source = text("import") === "scheduler" ? "scheduler" : "json";
   return (
     <Page title={i.title} path={[{ to: "/workflows", label: t.workflows }]} lead={i.lead}>
-      <Tabs label={i.title} value={source} onChange={(value) => {
-        clear();
-        set({ import: value }, true);
-      }} tabs={[
-        { id: "json", title: i.json, content: <FromJson isBusy={preview.isPending} onLook={look} onChange={clear} /> },
-        { id: "scheduler", title: i.scheduler, content: <FromScheduler isBusy={preview.isPending} onLook={look} onChange={clear} /> },
+      <Tabs label={i.title} value={source} onChange={(value) => set({ import: value }, true)} tabs={[
+        { id: "json", title: i.json, content: <FromJson /> },
+        { id: "scheduler", title: i.scheduler, content: <FromScheduler /> },
       ]} />
-      <Failure error={preview.error} />
-      {shown && (
-        <Section title={i.previewOf(shown.preview.name)}>
-          <ImportPreview preview={shown.preview} />
-          <Failure error={commit.error} />
-          <div className="actions">
-            <Button kind="primary" isDisabled={!shown.preview.canImport} isBusy={commit.isPending} onPress={take}>
-              {shown.body.workflowId ? i.commitVersion : i.commit}
-            </Button>
-            {!shown.preview.canImport && <span className="small">{i.cannot}</span>}
-          </div>
-        </Section>
-      )}
     </Page>
   );
 }
 
-interface SourceProps {
-  isBusy: boolean;
-  onLook: (body: Body) => void;
-  /** What was looked at is not what would be imported any more. */
-  onChange: () => void;
+/** The preview and the import of one source, and what they show. While it is imported the form takes no change. */
+function useImport() {
+  const i = useTexts(TEXTS).imports;
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const preview = useMutation({
+    mutationFn: (body: Body) => data<Schemas["ImportPreview"]>(api.POST("/api/v1/workflows/import/preview", { body })),
+  });
+  const commit = useMutation({
+    mutationFn: (body: Body) => data<Schemas["ImportedView"]>(api.POST("/api/v1/workflows/import/commit", { body })),
+    onSuccess: () => outdate(client),
+  });
+  const look = (body: Body) => {
+    commit.reset();
+    preview.mutate(body);
+  };
+  /** What was looked at, or is being looked at, is not what would be imported any more. */
+  const clear = () => {
+    preview.reset();
+    commit.reset();
+  };
+  const { data: shown, variables: body } = preview;
+  const outcome = (
+    <>
+      <Failure error={preview.error} />
+      {shown && body && (
+        <Section title={i.previewOf(shown.name)}>
+          <ImportPreview preview={shown} />
+          <Failure error={commit.error} />
+          <div className="actions">
+            <Button kind="primary" isDisabled={!shown.canImport} isBusy={commit.isPending}
+              onPress={() => commit.mutate({ ...body, previewToken: shown.previewToken }, {
+                // Only if the page is still shown by then. What was typed is imported.
+                onSuccess: (made) => void navigate({ to: `/workflows/${made.workflowId}`, ignoreBlocker: true }),
+              })}>
+              {body.workflowId ? i.commitVersion : i.commit}
+            </Button>
+            {!shown.canImport && <span className="small">{i.cannot}</span>}
+          </div>
+        </Section>
+      )}
+    </>
+  );
+  return { look, clear, isLooking: preview.isPending, isLocked: commit.isPending, outcome };
 }
 
-function FromJson({ isBusy, onLook, onChange }: SourceProps) {
+function FromJson() {
   const i = useTexts(TEXTS).imports;
+  const { look, clear, isLooking, isLocked, outcome } = useImport();
   const [text, setText] = useState("");
-  const [target, setTarget] = useState<Target>({ name: "", workflowId: null, engine: "" });
+  const [target, setTarget] = useState(NEW);
   const [isOver, setOver] = useState(false);
+  const leaving = useLeaving(text.trim() !== "" || target.name.trim() !== "", ["import"]);
   const take = async (file: File | undefined) => {
-    if (!file) return;
+    if (!file || isLocked) return;
     setText(await file.text());
-    onChange();
+    clear();
   };
   const drop = (event: DragEvent) => {
     event.preventDefault();
@@ -102,46 +103,52 @@ function FromJson({ isBusy, onLook, onChange }: SourceProps) {
     void take(event.dataTransfer.files[0]);
   };
   return (
-    <Section title={i.definition} actions={
-      <FileTrigger acceptedFileTypes={[".json", "application/json"]} onSelect={(files) => void take(files?.[0])}>
-        <Button icon="upload">{i.chooseFile}</Button>
-      </FileTrigger>
-    }>
-      <div className={isOver ? "workflows-drop over" : "workflows-drop"} onDrop={drop} onDragLeave={() => setOver(false)}
-        onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}>
-        <Editor label={i.text} language="json" value={text} onChange={(value) => {
-          setText(value);
-          onChange();
-        }} minHeight="10rem" />
-      </div>
-      <TargetFields target={target} onChange={(next) => {
-        setTarget(next);
-        onChange();
-      }} />
-      <div className="actions">
-        {/* The server takes the text as it is, also that of an engine's own export. */}
-        <Button kind="primary" isBusy={isBusy} isDisabled={text.trim() === ""}
-          onPress={() => onLook({ source: "json", definition: text as never, ...members(target) })}>
-          {i.preview}
-        </Button>
-      </div>
-    </Section>
+    <>
+      <Section title={i.definition} actions={
+        <FileTrigger acceptedFileTypes={[".json", "application/json"]} onSelect={(files) => void take(files?.[0])}>
+          <Button icon="upload" isDisabled={isLocked}>{i.chooseFile}</Button>
+        </FileTrigger>
+      }>
+        <div className={isOver ? "workflows-drop over" : "workflows-drop"} onDrop={drop} onDragLeave={() => setOver(false)}
+          onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}>
+          <Editor label={i.text} language="json" value={text} isReadOnly={isLocked} onChange={(value) => {
+            setText(value);
+            clear();
+          }} minHeight="10rem" />
+        </div>
+        <TargetFields target={target} isDisabled={isLocked} onChange={(next) => {
+          setTarget(next);
+          clear();
+        }} />
+        <div className="actions">
+          {/* The server takes the text as it is, also that of an engine's own export. */}
+          <Button kind="primary" isBusy={isLooking} isDisabled={isLocked || text.trim() === "" || !isWhole(target)}
+            onPress={() => look({ source: "json", definition: text as never, ...members(target) })}>
+            {i.preview}
+          </Button>
+        </div>
+      </Section>
+      {outcome}
+      {leaving}
+    </>
   );
 }
 
-function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
+function FromScheduler() {
   const t = useTexts(TEXTS);
   const i = t.imports;
   const { text, number, set } = useAddress();
+  const { look, clear, isLooking, isLocked, outcome } = useImport();
   const engines = useEngines().data ?? [];
   const engine = text("engine") || "local";
   const keyword = text("keyword");
   const [typed, setTyped] = useTyped("keyword", ["page"]);
   const page = number("page", 1);
-  const [target, setTarget] = useState<Target>({ name: "", workflowId: null, engine: "" });
+  const [target, setTarget] = useState(NEW);
+  const leaving = useLeaving(target.name.trim() !== "", ["import"]);
   const query = useQuery({
     queryKey: ["workflows", "importable", engine, keyword, page],
     queryFn: () => data<Schemas["PageOfImportableWorkflow"]>(api.GET("/api/v1/workflows/import/scheduler", {
@@ -150,70 +157,87 @@ function FromScheduler({ isBusy, onLook, onChange }: SourceProps) {
     placeholderData: (before) => before,
   });
   return (
-    <Section title={i.inEngine}>
-      <div className="filters">
-        <Select label={t.engine} value={engine} choices={engines.map((one) => ({ value: one.name, label: one.name }))}
-          onChange={(value) => {
-          set({ engine: value, page: undefined }, true);
-          onChange();
+    <>
+      <Section title={i.inEngine}>
+        <div className="filters">
+          <Select label={t.engine} value={engine} isDisabled={isLocked} choices={engines.map((one) => ({ value: one.name, label: one.name }))}
+            onChange={(value) => {
+            set({ engine: value, page: undefined }, true);
+            clear();
+          }} />
+          <SearchField label={t.searchByName} value={typed} onChange={setTyped} />
+        </div>
+        <TargetFields target={target} isFromEngine isDisabled={isLocked} onChange={(next) => {
+          setTarget(next);
+          clear();
         }} />
-        <SearchField label={t.searchByName} value={typed} onChange={setTyped} />
-      </div>
-      <TargetFields target={target} isFromEngine onChange={(next) => {
-        setTarget(next);
-        onChange();
-      }} />
-      <Loaded query={query}>
-        {(found) => (
-          <>
-            <DataTable<Schemas["ImportableWorkflow"]> label={i.inEngine} rows={found.records} isPage keyOf={(one) => `${one.projectCode} ${one.workflowCode}`}
-              empty={<Empty icon="workflow" title={i.nothingInEngine} />} columns={[
-                { header: t.name, id: "name", cell: ({ row }) => <span className="strong">{marked(row.original.workflowName)}</span> },
-                { header: i.code, id: "code", cell: ({ row }) => <code>{row.original.workflowCode}</code> },
-                { header: i.project, id: "project", cell: ({ row }) => row.original.projectCode ?? "–" },
-                { header: i.release, id: "release", cell: ({ row }) => <State value={row.original.releaseState.toLowerCase()} /> },
-                {
-                  header: i.imported, id: "imported",
-                  cell: ({ row: { original: one } }) => (one.imported
-                    ? one.workflowId === null ? i.yes : <WorkflowLink id={one.workflowId}>{i.yes}</WorkflowLink>
-                    : i.no),
-                },
-                {
-                  header: "", id: "actions",
-                  cell: ({ row: { original: one } }) => (
-                    <Button isBusy={isBusy} onPress={() => onLook({
-                      source: "scheduler", schedulerEngine: one.schedulerEngine, projectCode: one.projectCode,
-                      workflowCode: one.workflowCode, ...members(target),
-                    })}>{i.preview}</Button>
-                  ),
-                },
-              ]} />
-            <Pager page={page} pageSize={PAGE} total={found.total}
-              onChange={(next) => set({ page: next === 1 ? undefined : next }, true)} />
-          </>
-        )}
-      </Loaded>
-    </Section>
+        <Loaded query={query}>
+          {(found) => (
+            <>
+              <DataTable<Schemas["ImportableWorkflow"]> label={i.inEngine} rows={found.records} isPage keyOf={(one) => `${one.projectCode} ${one.workflowCode}`}
+                empty={<Empty icon="workflow" title={i.nothingInEngine} />} columns={[
+                  { header: t.name, id: "name", cell: ({ row }) => <span className="strong">{marked(row.original.workflowName)}</span> },
+                  { header: i.code, id: "code", cell: ({ row }) => <code>{row.original.workflowCode}</code> },
+                  { header: i.project, id: "project", cell: ({ row }) => row.original.projectCode ?? "–" },
+                  { header: i.release, id: "release", cell: ({ row }) => <State value={row.original.releaseState.toLowerCase()} /> },
+                  {
+                    header: i.imported, id: "imported",
+                    cell: ({ row: { original: one } }) => (one.imported
+                      ? one.workflowId === null ? i.yes : <WorkflowLink id={one.workflowId}>{i.yes}</WorkflowLink>
+                      : i.no),
+                  },
+                  {
+                    header: "", id: "actions",
+                    cell: ({ row: { original: one } }) => (
+                      <Button isBusy={isLooking} isDisabled={isLocked || !isWhole(target)} onPress={() => look({
+                        source: "scheduler", schedulerEngine: one.schedulerEngine, projectCode: one.projectCode,
+                        workflowCode: one.workflowCode, ...members(target),
+                      })}>{i.preview}</Button>
+                    ),
+                  },
+                ]} />
+              <Pager page={page} pageSize={PAGE} total={found.total}
+                onChange={(next) => set({ page: next === 1 ? undefined : next }, true)} />
+            </>
+          )}
+        </Loaded>
+      </Section>
+      {outcome}
+      {leaving}
+    </>
   );
 }
 
 /** What the definition becomes. */
 interface Target {
+  /** A new workflow, with the name and engine; otherwise the next version of one. */
+  isNew: boolean;
   name: string;
   workflowId: number | null;
   engine: string;
 }
 
-function members({ name, workflowId, engine }: Target): Partial<Body> {
-  return { ...(name.trim() ? { name: name.trim() } : {}), ...(workflowId ? { workflowId } : {}), ...(engine ? { schedulerEngine: engine } : {}) };
+const NEW: Target = { isNew: true, name: "", workflowId: null, engine: "" };
+
+/** For a version, its workflow has been chosen. */
+function isWhole({ isNew, workflowId }: Target): boolean {
+  return isNew || workflowId !== null;
 }
 
-function TargetFields({ target, isFromEngine, onChange }: { target: Target; isFromEngine?: boolean; onChange: (target: Target) => void }) {
+/** Only of the fields that are shown. */
+function members({ isNew, name, workflowId, engine }: Target): Partial<Body> {
+  if (!isNew) return { workflowId };
+  return { ...(name.trim() ? { name: name.trim() } : {}), ...(engine ? { schedulerEngine: engine } : {}) };
+}
+
+function TargetFields({ target, isFromEngine, isDisabled, onChange }: {
+  target: Target; isFromEngine?: boolean; isDisabled: boolean; onChange: (target: Target) => void;
+}) {
   const t = useTexts(TEXTS);
   const i = t.imports;
   const engines = useEngines().data ?? [];
   const [typed, setTyped] = useState("");
-  const [isNew, setNew] = useState(true);
+  const { isNew } = target;
   const keyword = useSettled(typed, 300);
   const offered = useQuery({
     queryKey: ["workflows", "choices", keyword],
@@ -226,15 +250,12 @@ function TargetFields({ target, isFromEngine, onChange }: { target: Target; isFr
   const choices = (offered.data?.records ?? []).map((one) => ({ value: String(one.id), label: one.name }));
   return (
     <div className="workflows-form">
-      <Select label={i.becomes} value={isNew ? "new" : "version"}
+      <Select label={i.becomes} value={isNew ? "new" : "version"} isDisabled={isDisabled}
         choices={[{ value: "new", label: i.newWorkflow }, { value: "version", label: i.newVersion }]}
-        onChange={(value) => {
-          setNew(value === "new");
-          onChange({ ...target, workflowId: null });
-        }} />
+        onChange={(value) => onChange({ ...target, isNew: value === "new" })} />
       {isNew
-        ? <TextField label={t.newName} value={target.name} onChange={(name) => onChange({ ...target, name })} hint={i.nameHint} />
-        : <ComboField label={t.workflow} value={typed} choices={choices} hint={target.workflowId === null ? i.chooseWorkflow : undefined} onChange={(value) => {
+        ? <TextField label={t.newName} value={target.name} isDisabled={isDisabled} onChange={(name) => onChange({ ...target, name })} hint={i.nameHint} />
+        : <ComboField label={t.workflow} value={typed} choices={choices} isDisabled={isDisabled} hint={target.workflowId === null ? i.chooseWorkflow : undefined} onChange={(value) => {
           setTyped(value);
           onChange({ ...target, workflowId: null });
         }} onPick={(value) => {
@@ -242,7 +263,7 @@ function TargetFields({ target, isFromEngine, onChange }: { target: Target; isFr
           onChange({ ...target, workflowId: Number(value) });
         }} />}
       {isNew && !isFromEngine && engines.length > 1 && (
-        <Select label={t.engine} value={target.engine || "file"}
+        <Select label={t.engine} value={target.engine || "file"} isDisabled={isDisabled}
           onChange={(value) => onChange({ ...target, engine: value === "file" ? "" : value })}
           choices={[{ value: "file", label: i.engineOfFile }, ...engines.map((one) => ({ value: one.name, label: one.name }))]} />
       )}

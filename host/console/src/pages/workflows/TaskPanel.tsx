@@ -9,7 +9,6 @@ import { Button, IconButton, Select, TextField } from "../../ui/controls";
 import { Editor } from "../../ui/editor";
 import { Icon } from "../../ui/icons";
 import { marked } from "../../ui/marks";
-import { useMounted } from "../../ui/mounted";
 import { errorOf, Failure, Loading, Section } from "../../ui/page";
 import { RunDialog } from "./dialogs";
 import { outdate, type Task, useDatasources, useEngines, type WorkflowDetail } from "./data";
@@ -28,8 +27,10 @@ interface Props {
   onDraft: (draft: Kept | null) => void;
   /** What the latest saving of this task found. */
   warnings: readonly Schemas["TaskWarning"][];
-  /** Null: it is being saved again. */
-  onSaved: (saved: Schemas["SavedTaskView"] | null) => void;
+  /** It is being saved, or has been and gives way to the task that it has become. */
+  isBusy: boolean;
+  /** Saves what was typed, by what sends it. */
+  onSave: (sent: Kept, send: () => Promise<Schemas["SavedTaskView"]>) => void;
   onSelect: (id: string | null) => void;
 }
 
@@ -70,7 +71,7 @@ export function TaskPanel(props: Props) {
   );
 }
 
-function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved, standing, tag, failure, onReload }: Props & {
+function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, isBusy, onSave, standing, tag, failure, onReload }: Props & {
   /** The form without a change. */
   standing: Draft; tag: string | undefined; onReload: () => void;
   /** Why it may not be the latest. */
@@ -82,14 +83,10 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
   const client = useQueryClient();
   const sources = useDatasources().data ?? [];
   const engine = useEngines().data?.find((one) => one.name === workflow.schedulerEngine);
-  const [error, setError] = useState<unknown>(null);
-  const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const [isRunning, setRunning] = useState(false);
-  const isMounted = useMounted();
 
   const isReadOnly = !may(task === null ? "createTask" : "updateTask") || (task?.withheld ?? false);
-  // While it is saved the form takes no change, which would be lost.
   const isLocked = isReadOnly || isBusy;
   const form = draft?.form ?? standing;
   const change = (members: Partial<Draft>) => {
@@ -106,27 +103,14 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
 
   const isDirty = draft !== null;
   const canSave = isDirty && !isLocked && form.taskName.trim() !== "";
-  const save = async () => {
+  const save = () => {
     if (!canSave) return;
-    setBusy(true);
-    setError(null);
-    onSaved(null);
-    try {
-      const body = bodyOf(form);
-      const saved = await data<Schemas["SavedTaskView"]>(task === null
-        ? api.POST("/api/v1/tasks", { body: { ...body, task: { ...body.task, workflowId: workflow.id } } })
-        : api.PUT("/api/v1/tasks/{id}", { params: { path: { id: task.id }, header: ifMatch(draft?.tag) }, body }));
-      await outdate(client);
-      onDraft(null);
-      // The form of a new task takes no more changes: that of the task it has become takes its place.
-      if (task !== null) setBusy(false);
-      else if (isMounted.current) onSelect(String(saved.id));
-      onSaved(saved);
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
+    const body = bodyOf(form);
+    onSave(draft, () => data<Schemas["SavedTaskView"]>(task === null
+      ? api.POST("/api/v1/tasks", { body: { ...body, task: { ...body.task, workflowId: workflow.id } } })
+      : api.PUT("/api/v1/tasks/{id}", { params: { path: { id: task.id }, header: ifMatch(draft.tag) }, body })));
   };
+  const error = draft?.error;
   const isOutdated = isStale(error);
   const field = (name: string) => errorOf(error, `task.${name}`) ?? errorOf(error, name);
   return (
@@ -135,7 +119,7 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
         {task !== null && workflow.workflowCode !== null && may("executeWorkflow") && (
           <IconButton icon="run" label={t.run} onPress={() => setRunning(true)} />
         )}
-        {task !== null && may("deleteTask") && <IconButton icon="bin" label={t.delete} onPress={() => setDeleting(true)} />}
+        {task !== null && may("deleteTask") && <IconButton icon="bin" label={t.delete} isDisabled={isBusy} onPress={() => setDeleting(true)} />}
         <IconButton icon="close" label={t.close} onPress={() => onSelect(null)} />
       </>
     }>
@@ -173,7 +157,7 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
       {!task?.withheld && (
         <Editor label={language === "sql" ? "SQL" : language === "shell" ? t.script : t.text} language={language}
           value={form.text} isReadOnly={isLocked}
-          onChange={(text) => change({ text })} onRun={() => void save()} />
+          onChange={(text) => change({ text })} onRun={save} />
       )}
       {field("sqlContent") && <p className="workflows-wrong">{field("sqlContent")}</p>}
       <TaskTables form={form} language={language} isReadOnly={isReadOnly} onChange={change} />
@@ -192,7 +176,6 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
       {isOutdated && (
         <Button onPress={() => {
           onDraft(null);
-          setError(null);
           onReload();
         }}>{t.loadTheirs}</Button>
       )}
@@ -204,7 +187,7 @@ function TaskForm({ workflow, task, draft, onDraft, onSelect, warnings, onSaved,
             onSelect(null);
           }}>{texts.cancel}</Button>}
           <Button kind="primary" isBusy={isBusy} isDisabled={!canSave && !isBusy}
-            onPress={() => void save()}>
+            onPress={save}>
             {t.save}
           </Button>
         </div>

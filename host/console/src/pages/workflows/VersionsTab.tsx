@@ -127,7 +127,6 @@ function Compared({ workflowId, v1, v2 }: { workflowId: number; v1: number; v2: 
       params: { path: { id: workflowId } }, body: { v1, v2 },
     })),
     staleTime: Infinity,
-    placeholderData: keepPreviousData,
   });
   const names = useNames(query.data);
   return (

@@ -185,7 +185,7 @@ function WorkflowList() {
           onChange={(page) => set({ page: page === 1 ? undefined : page }, true)} />
       )}
       <PendingRemovals />
-      <CreateDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+      {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
       {copied && <CopyDialog workflow={copied} onClose={() => setCopied(null)} />}
     </Page>
   );

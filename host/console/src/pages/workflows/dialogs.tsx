@@ -5,11 +5,12 @@ import { api, data } from "../../api/client";
 import { useChange } from "../../api/query";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Dialog, Select, TextArea, TextField } from "../../ui/controls";
+import { Form } from "../../ui/form";
 import { errorOf, Failure } from "../../ui/page";
 import { useEngines, type Workflow, type WorkflowDetail } from "./data";
 import { TEXTS } from "./texts";
 
-export function CreateDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+export function CreateDialog({ onClose }: { onClose: () => void }) {
   const t = useTexts(TEXTS);
   const navigate = useNavigate();
   const engines = useEngines().data ?? [];
@@ -29,11 +30,8 @@ export function CreateDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
     },
   });
   return (
-    <Dialog title={t.create} isOpen={isOpen} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}>
+    <Dialog title={t.create} isOpen onClose={onClose} isBusy={change.isPending}>
+      <Form onSubmit={submit} isBusy={change.isPending}>
         <TextField label={t.name} value={name} onChange={setName} isRequired autoFocus maxLength={100}
           error={errorOf(change.error, "name")} />
         <TextArea label={t.description} value={description} onChange={setDescription} rows={2}
@@ -44,10 +42,10 @@ export function CreateDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
         )}
         <Failure error={change.error} shown={["name", "description"]} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={change.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending} isDisabled={name.trim() === ""}>{t.create}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -67,20 +65,17 @@ export function CopyDialog({ workflow, onClose }: { workflow: Pick<Workflow, "id
     },
   });
   return (
-    <Dialog title={t.copyOf(workflow.name)} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}>
+    <Dialog title={t.copyOf(workflow.name)} isOpen onClose={onClose} isBusy={change.isPending}>
+      <Form onSubmit={submit} isBusy={change.isPending}>
         <p>{t.copyLead}</p>
         <TextField label={t.newName} value={name} onChange={setName} autoFocus maxLength={100} hint={t.copyHint}
           error={errorOf(change.error, "name")} />
         <Failure error={change.error} shown={["name"]} />
         <Actions>
-          <Button onPress={onClose}>{t.cancel}</Button>
+          <Button isDisabled={change.isPending} onPress={onClose}>{t.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={change.isPending}>{t.copy}</Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -108,7 +103,7 @@ export function RunDialog({ workflow, startTaskId, onClose }: {
     },
   });
   return (
-    <Dialog title={t.runOf(workflow.name)} isOpen onClose={onClose}>
+    <Dialog title={t.runOf(workflow.name)} isOpen onClose={onClose} isBusy={change.isPending}>
       <p className="small">{t.runVersion(workflow.publishedVersion)}{workflow.publishStatus === "outdated" && ` ${t.runOutdated}`}</p>
       <Select label={t.runWhat} value={start} onChange={setStart} choices={[
         { value: "all", label: t.runAll },
@@ -122,7 +117,7 @@ export function RunDialog({ workflow, startTaskId, onClose }: {
         choices={[{ value: "CONTINUE", label: t.strategies.CONTINUE }, { value: "END", label: t.strategies.END }]} />
       <Failure error={change.error} />
       <Actions>
-        <Button onPress={onClose}>{t.cancel}</Button>
+        <Button isDisabled={change.isPending} onPress={onClose}>{t.cancel}</Button>
         <Button kind="primary" icon="run" isBusy={change.isPending} onPress={submit}>{t.run}</Button>
       </Actions>
     </Dialog>

@@ -22,6 +22,10 @@ export interface Draft {
 export interface Kept {
   form: Draft;
   tag: string | undefined;
+  /** It is being saved: until then the form takes no change, which would be lost. */
+  isBusy?: boolean;
+  /** Why it was not saved. */
+  error?: unknown;
 }
 
 export const PRIORITIES = ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] as const;
