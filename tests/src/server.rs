@@ -312,8 +312,11 @@ impl Server {
         let process = self.process.as_ref().expect("it was just there");
         let asked = Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status();
         let stopped = asked.is_ok() && self.wait(STOP_MAX).is_some();
-        assert!(stopped || std::thread::panicking(), "the server did not stop within {STOP_MAX:?}");
+        let log = (!stopped && !std::thread::panicking()).then(|| self.log());
         self.end();
+        if let Some(log) = log {
+            panic!("the server did not stop within {STOP_MAX:?}\n--- log of the server\n{log}");
+        }
     }
 
     /// Kills it, like a power failure.

@@ -69,9 +69,11 @@ impl Subscription {
         (!waiting.ended || !events.is_empty()).then_some(events)
     }
 
-    /// Resolves when an event or the end arrives.
+    /// Resolves when an event arrives, and always after the end: one notice may be of both.
     pub(super) async fn filled(&self) {
-        self.queue.filled.notified().await;
+        if !self.queue.waiting.lock().ended {
+            self.queue.filled.notified().await;
+        }
     }
 }
 

@@ -339,3 +339,37 @@ async fn changes_that_cannot_be_taken_in_come_again() {
     })
     .await;
 }
+
+/// Another change and the end come while the first change is taken in.
+struct TakesInTheLast {
+    queue: Arc<Queue>,
+    taken_in: parking_lot::Mutex<Vec<Event>>,
+}
+
+impl Follows for TakesInTheLast {
+    async fn apply(&self, events: &[Event]) -> Result<(), Error> {
+        let mut taken_in = self.taken_in.lock();
+        if taken_in.is_empty() {
+            self.queue.push(&"b".into());
+            self.queue.end();
+        }
+        taken_in.extend_from_slice(events);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_last_change_and_the_end_may_come_with_one_notice() {
+    on_each_store(async |db| {
+        let changes = Changes::follow_at(&db, NO_POLL).await.unwrap();
+        let queue = Arc::new(Queue::default());
+        let who = TakesInTheLast { queue: Arc::clone(&queue), taken_in: parking_lot::Mutex::default() };
+        queue.push(&"a".into());
+        let applied = Applied::up_to(0);
+        let follow = applied.follow(&changes, Subscription { queue }, &who);
+        tokio::time::timeout(SOON, follow).await.expect("it ends");
+        assert_eq!(*who.taken_in.lock(), [changed("a").unwrap(), changed("b").unwrap()]);
+        changes.stop().await;
+    })
+    .await;
+}
