@@ -27,9 +27,11 @@ export const once: Middleware = {
     return request;
   },
   // Of an answer of 5xx the server may have done a part; the key stays, and the server tries that again.
-  onResponse: ({ request, response }) => {
+  onResponse: async ({ request, response }) => {
     const key = request.headers.get(HEADER);
     if (key === null || response.status >= 500) return;
+    // An answer that breaks off is lost, too.
+    await response.clone().arrayBuffer();
     for (const [what, sent] of open) if (sent.key === key) open.delete(what);
   },
 };

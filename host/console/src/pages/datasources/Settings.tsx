@@ -19,6 +19,13 @@ export const datasourceQuery = (id: number) => ({
   queryFn: () => tagged(api.GET("/api/v1/datasources/{id}", { params: { path: { id } } })),
 });
 
+/** Not through the page's own reading, which would show a failure a second time. */
+export async function readAgain(id: number): Promise<Tagged<Datasource>> {
+  const now = await datasourceQuery(id).queryFn();
+  queries.setQueryData(datasourceQuery(id).queryKey, now);
+  return now;
+}
+
 export function Settings({ read }: { read: Tagged<Datasource> }) {
   const t = useTexts(TEXTS);
   const id = read.value.id;
@@ -37,7 +44,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
   };
   // What others changed is shown; a value that was typed here stays.
   const takeStanding = async () => {
-    const { value, tag } = await queries.fetchQuery({ ...datasourceQuery(id), staleTime: 0 });
+    const { value, tag } = await readAgain(id);
     const standing = valuesOf(value);
     const changed = Object.entries(values).filter(([member, one]) => began.values[member as keyof Values] !== one);
     setBegan({ values: standing, tag });

@@ -15,7 +15,7 @@ import { Empty, errorOf, Facts, Failure, Progress, Section, State, Time } from "
 import { type Columns, DataTable } from "../../ui/table";
 import { ifMatch, isStale, type Tagged } from "../tables/api";
 import { Locked } from "../tables/Locked";
-import { datasourceQuery } from "./Settings";
+import { readAgain } from "./Settings";
 import { SyncCron } from "./SyncCron";
 import { type Sync, syncQuery } from "./sync-query";
 import { TEXTS } from "./texts";
@@ -139,7 +139,7 @@ function Timetable({ read }: { read: Tagged<Datasource> }) {
       return await put(over.tag);
     } catch (reason) {
       if (!isStale(reason)) throw reason;
-      const now = await queries.fetchQuery({ ...datasourceQuery(source.id), staleTime: 0 });
+      const now = await readAgain(source.id);
       // Something else of it changed, as with each synchronization: this is still what was typed over.
       if (now.value.syncCron === over.value.syncCron) return put(now.tag);
       setEdit({ cron, over: now });
