@@ -7,9 +7,9 @@ import { Actions, Button } from "../../ui/controls";
 import { Form } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { useLeaving } from "../../ui/leaving";
+import { Locked } from "../../ui/locked";
 import { Failure, Section } from "../../ui/page";
 import { ifMatch, isStale, tagged, type Tagged } from "../tables/api";
-import { Locked } from "../tables/Locked";
 import { Members, useShown } from "./Members";
 import { TEXTS } from "./texts";
 import { BadOptions, bodyOf, type Datasource, type Values, valuesOf } from "./values";
@@ -75,7 +75,7 @@ export function Settings({ read }: { read: Tagged<Datasource> }) {
     <Section title={t.settings}>
       {leaving}
       <Form onSubmit={submit} isBusy={isBusy} className="stack datasources-form">
-        <Locked isBusy={isBusy} className="stack datasources-members">
+        <Locked isBusy={isBusy} isStack>
           <Members values={values} onChange={change} error={error} isStored
             badOptions={error instanceof BadOptions ? t.badOptions(error.message) : undefined} />
         </Locked>

@@ -10,11 +10,11 @@ import { Button } from "../../ui/controls";
 import { Form } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { useLeaving } from "../../ui/leaving";
+import { Locked } from "../../ui/locked";
 import { marked } from "../../ui/marks";
 import { Empty, errorOf, Facts, Failure, Progress, Section, State, Time } from "../../ui/page";
 import { type Columns, DataTable } from "../../ui/table";
 import { ifMatch, isStale, type Tagged } from "../tables/api";
-import { Locked } from "../tables/Locked";
 import { readAgain } from "./Settings";
 import { SyncCron } from "./SyncCron";
 import { type Sync, syncQuery } from "./sync-query";
@@ -155,7 +155,7 @@ function Timetable({ read }: { read: Tagged<Datasource> }) {
       ]} />
       {may("updateDatasource") && (
         <Form isBusy={save.isPending} onSubmit={() => edit && save.mutate(edit, { onSuccess: () => setEdit(null) })}>
-          <Locked isBusy={save.isPending} className="datasources-members">
+          <Locked isBusy={save.isPending}>
             <SyncCron value={cron} onChange={(next) => setEdit({ cron: next, over: edit?.over ?? read })} error={errorOf(save.error, "syncCron")} />
           </Locked>
           {isStale(save.error) ? <p className="note" role="alert"><Icon name="warning" />{t.changedMeanwhile}</p>

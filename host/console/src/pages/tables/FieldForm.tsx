@@ -5,10 +5,10 @@ import { api, type Schemas } from "../../api/client";
 import { useTexts } from "../../i18n";
 import { Actions, Button, Checkbox, Dialog, TextArea, TextField } from "../../ui/controls";
 import { Form } from "../../ui/form";
+import { Locked } from "../../ui/locked";
 import { errorOf, Failure, Loaded } from "../../ui/page";
 import { changed, type Field, ifMatch, isStale, orNull, type TableDetail, type Tagged, tagged } from "./api";
 import type { Wanted } from "./change";
-import { Locked } from "./Locked";
 import { TEXTS } from "./texts";
 import { TABLE_TEXTS } from "./texts-table";
 
@@ -124,7 +124,7 @@ function Members({ table, read, start, isBusy, setBusy, onClose }: Rest & { read
     <Form onSubmit={() => save(false)} isBusy={isBusy}>
       <p className="small">{table.physical ? tt.fieldPhysicalLead : tt.fieldLogicalLead}</p>
       {added !== "" && <p className="note" role="status">{tt.fieldAdded(added)}</p>}
-      <Locked isBusy={isBusy} className="stack tables-members">
+      <Locked isBusy={isBusy} isStack>
         <div className="columns tables-pair">
           <TextField label={t.name} value={values.fieldName} onChange={put("fieldName")} isRequired autoFocus error={errorOf(error, "fieldName")} />
           <TextField label={tt.type} value={values.fieldType} onChange={put("fieldType")} isRequired hint={tt.typeHint(table.cluster?.kind ?? "")}
